@@ -87,6 +87,27 @@ inline void fill_pair_block(bf16* block, const float* w, std::int64_t w_k, int n
       S::store_pairs(block + k * kPanel + 2 * c, load(k, c), load(k + 1, c));
 }
 
+// Weights of the n inputs of a leaf from k0 on, in whole blocks of pairs: where they are packed, or
+// else brought into `strip`. n is what next_inputs() says: only the end of a leaf is no whole
+// block.
+template <class S>
+inline const bf16* pair_weights(const ProductArgs& args, int panel, int leaf, int k0, int n,
+                                int columns, bf16* strip) {
+  const std::int64_t w_at = panel * args.w_panel + leaf * args.w_leaf;
+  if (!args.w_is_bf16) {
+    const float* weights = static_cast<const float*>(args.w) + w_at + k0 * args.w_k;
+    for (int k = 0; k < n; k += kPairBlock)
+      fill_pair_block<S>(strip + k * kPanel, weights + k * args.w_k, args.w_k, n - k, columns);
+    return strip;
+  }
+  const bf16* weights = static_cast<const bf16*>(args.w) + w_at + std::int64_t{k0} * kPanel;
+  if (n % kPairBlock == 0) return weights;
+  const bool ends_panel =
+      leaf * args.w_leaf + std::int64_t{k0 + n} * kPanel == std::int64_t{args.w_inputs} * kPanel;
+  copy_last_block(strip, weights, n, ends_panel);
+  return strip;
+}
+
 // Calls f.template operator()<R>(row) for blocks of at most S::kPairRows rows.
 template <class S, class F>
 inline void for_pair_rows(int rows, const F& f) {
@@ -144,11 +165,8 @@ void pair_panel_task(const ProductArgs& args, int row_begin, int row_end, int pa
   if (args.accumulate) load_sums<S>(args, row_begin, rows, panel, stack);
   float* top = stack;
   for (int leaf = 0; leaf < args.leaves; ++leaf) {
-    const std::int64_t w_at = panel * args.w_panel + leaf * args.w_leaf;
     const float* a = args.a + row_begin * args.a_row + leaf * args.a_leaf;
     const int k_total = leaf + 1 == args.leaves ? args.last_leaf_k : args.leaf_k;
-    const bool ends_panel =
-        leaf * args.w_leaf + std::int64_t{k_total} * kPanel == std::int64_t{args.w_inputs} * kPanel;
     const int merges = args.program == nullptr ? 0 : args.program[leaf];
     for (int k0 = 0, n = 0; k0 < k_total; k0 += n) {
       n = next_inputs(k_total - k0, window);
@@ -157,18 +175,7 @@ void pair_panel_task(const ProductArgs& args, int row_begin, int row_end, int pa
         fill_rounded_rows<S>(a_strip, window, a + k0, args.a_row, n, rows);
       else
         fill_rounded_columns<S>(a_strip, a + k0 * args.a_k, args.a_k, n, rows);
-      // Whole blocks of packed weights are read where they are.
-      const bool is_in_place = args.w_is_bf16 && n % kPairBlock == 0;
-      const bf16* from = w_strip;
-      if (args.w_is_bf16) {
-        const bf16* weights = static_cast<const bf16*>(args.w) + w_at + std::int64_t{k0} * kPanel;
-        is_in_place ? void(from = weights) : copy_last_block(w_strip, weights, n, ends_panel);
-      } else {
-        const float* weights = static_cast<const float*>(args.w) + w_at + k0 * args.w_k;
-        for (int b = 0; b < blocks; ++b)
-          fill_pair_block<S>(w_strip + b * kPairBlock * kPanel, weights + b * kPairBlock * args.w_k,
-                             args.w_k, n - b * kPairBlock, columns);
-      }
+      const bf16* from = pair_weights<S>(args, panel, leaf, k0, n, columns, w_strip);
       const bool fresh = k0 == 0 && !args.accumulate, is_last = k0 + n == k_total;
       const auto extend = [&]<int R, int N>(int row, int c, auto&... ahead) {
         if (is_last && c == 0) prefetch_sums(args, row_begin + row, R, panel);
@@ -180,7 +187,7 @@ void pair_panel_task(const ProductArgs& args, int row_begin, int row_end, int pa
         std::int64_t sweeps = 0;
         for_pair_rows<S>(rows, [&]<int R>(int) { sweeps += kPanel / 16 / pair_vectors<S, R>(); });
         const std::int64_t bytes =
-            is_in_place ? std::int64_t{n} * kPanel * static_cast<int>(sizeof(bf16)) : 0;
+            from == w_strip ? 0 : std::int64_t{n} * kPanel * static_cast<int>(sizeof(bf16));
         Ahead<S> ahead(from + std::int64_t{n} * kPanel, bytes,
                        sweeps * blocks * (kPairBlock / Ahead<S>::kStep));
         for_pair_rows<S>(rows, [&]<int R>(int row) {

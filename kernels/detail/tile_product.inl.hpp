@@ -86,26 +86,13 @@ void tile_product_task(const ProductArgs& args, int row_begin, int row_end, int 
   }
   float* top = stack;
   for (int leaf = 0; leaf < args.leaves; ++leaf) {
-    const std::int64_t w_at = panel * args.w_panel + leaf * args.w_leaf;
     const float* a = args.a + row_begin * args.a_row + leaf * args.a_leaf;
     const int k_total = leaf + 1 == args.leaves ? args.last_leaf_k : args.leaf_k;
-    const bool ends_panel =
-        leaf * args.w_leaf + std::int64_t{k_total} * kPanel == std::int64_t{args.w_inputs} * kPanel;
     for (int k0 = 0, n = 0; k0 < k_total; k0 += n) {
       n = next_inputs(k_total - k0, kTileWindow);
       const int blocks = (n + kPairBlock - 1) / kPairBlock;
       fill_tile_rows(a_strip, a + k0 * args.a_k, args.a_row, args.a_k, n, rows);
-      const bf16* from = w_strip;
-      if (args.w_is_bf16) {
-        const bf16* weights = static_cast<const bf16*>(args.w) + w_at + std::int64_t{k0} * kPanel;
-        n % kPairBlock == 0 ? void(from = weights)
-                            : copy_last_block(w_strip, weights, n, ends_panel);
-      } else {
-        const float* weights = static_cast<const float*>(args.w) + w_at + k0 * args.w_k;
-        for (int i = 0; i < blocks; ++i)
-          fill_pair_block<S>(w_strip + i * kPairBlock * kPanel, weights + i * kPairBlock * args.w_k,
-                             args.w_k, n - i * kPairBlock, columns);
-      }
+      const bf16* from = pair_weights<S>(args, panel, leaf, k0, n, columns, w_strip);
       const bool fresh = k0 == 0 && !args.accumulate;
       for (int c = 0; c < columns; c += 2 * kTileColumns)
         for (int row = 0; row < padded; row += 2 * kTileRows)

@@ -8,6 +8,7 @@
 #include "kernels/canonical/tensor_core.hpp"
 #include "kernels/ops/Data.hpp"
 #include "kernels/ops/Op.hpp"
+#include "kernels/ops/ProductTimes.hpp"
 #include "kernels/product.hpp"
 #include "kernels/reference/product.hpp"
 #include "shard/ReductionTree.hpp"
@@ -158,29 +159,9 @@ void compare(Report& report) {
 }
 
 void time(const Stopwatch& watch) {
-  const int k = 576, columns = 49152;
-  const Floats stored = random_floats(1 << 16, 1);
-  Floats weights(static_cast<std::size_t>(columns) * k);
-  for (std::size_t i = 0; i < weights.size(); ++i) weights[i] = stored[i % stored.size()];
-  const PackedWeights w = pack_bf16(weights, columns, k);
-  for (const int rows : {1, 2, 4, 8, 16, 64, 256}) {
-    const Floats x = random_floats(rows * k, 2);
-    Floats y(static_cast<std::size_t>(rows) * columns);
-    watch.measure(
-        "multiply in bf16 576 x 49152, rows " + std::to_string(rows),
-        [&] { multiply(bf16_exec(), view(y, rows, columns), const_view(x, rows, k), w.matrix); },
-        static_cast<double>(w.bytes.size()), 2.0 * rows * k * columns);
-  }
-  const int rows = 512, n = 1536, m = 576;
-  const Floats a = random_floats(std::int64_t{rows} * n, 3), b = random_floats(rows * m, 4);
-  Floats gradient(static_cast<std::size_t>(n) * m);
-  watch.measure(
-      "accumulate_outer in bf16 512 x 1536 x 576",
-      [&] {
-        accumulate_outer(bf16_exec(), view(gradient, n, m), const_view(a, rows, n),
-                         const_view(b, rows, m));
-      },
-      0, 2.0 * rows * n * m);
+  time_multiply(watch, "multiply in bf16", bf16_exec(),
+                vocabulary_weights(WeightType::kBf16, bf16_exec()));
+  time_outer(watch, "accumulate_outer in bf16", bf16_exec());
 }
 
 }  // namespace

@@ -5,6 +5,7 @@
 #include "kernels/canonical/product.hpp"
 #include "kernels/ops/Data.hpp"
 #include "kernels/ops/Op.hpp"
+#include "kernels/ops/ProductTimes.hpp"
 #include "kernels/reference/product.hpp"
 
 namespace taper::test {
@@ -141,33 +142,10 @@ void gradient(Report& report) {
 }
 
 void time(const Stopwatch& watch) {
-  const int k = 576, columns = 49152;
-  const Floats stored = random_floats(1 << 16, 1);
-  Floats weights(static_cast<std::size_t>(columns) * k);
-  for (std::size_t i = 0; i < weights.size(); ++i) weights[i] = stored[i % stored.size()];
-  for (const WeightType type : {WeightType::kBf16, WeightType::kF32}) {
-    const PackedWeights w = pack(weights, columns, k, type, PackOrder::kRowsAreColumns);
-    const std::string name = type == WeightType::kBf16 ? "multiply bf16 576 x 49152, rows "
-                                                       : "multiply f32 576 x 49152, rows ";
-    for (const int rows : {1, 2, 4, 8, 16, 64, 256}) {
-      const Floats x = random_floats(rows * k, 2);
-      Floats y(static_cast<std::size_t>(rows) * columns);
-      watch.measure(
-          name + std::to_string(rows),
-          [&] { multiply(Exec(), view(y, rows, columns), const_view(x, rows, k), w.matrix); },
-          static_cast<double>(w.bytes.size()), 2.0 * rows * k * columns);
-    }
-  }
-  const int rows = 512, n = 1536, m = 576;
-  const Floats a = random_floats(std::int64_t{rows} * n, 3), b = random_floats(rows * m, 4);
-  Floats gradient(static_cast<std::size_t>(n) * m);
-  watch.measure(
-      "accumulate_outer 512 x 1536 x 576",
-      [&] {
-        accumulate_outer(Exec(), view(gradient, n, m), const_view(a, rows, n),
-                         const_view(b, rows, m));
-      },
-      0, 2.0 * rows * n * m);
+  for (const WeightType type : {WeightType::kBf16, WeightType::kF32})
+    time_multiply(watch, type == WeightType::kBf16 ? "multiply bf16" : "multiply f32", Exec(),
+                  vocabulary_weights(type, Exec()));
+  time_outer(watch, "accumulate_outer", Exec());
 }
 
 }  // namespace
