@@ -32,6 +32,13 @@ class Stage {
 
 }  // namespace
 
+std::optional<int> PlaceableModel::find(const ModelLayout& layout) const {
+  const auto at = std::find_if(options.begin(), options.end(),
+                               [&](const PlaceOption& o) { return o.layout == layout; });
+  if (at == options.end()) return std::nullopt;
+  return static_cast<int>(at - options.begin());
+}
+
 std::int64_t PlacementCosts::iteration_ns(const PlaceChoice& choice,
                                           std::vector<PlayedCall>* calls) const {
   std::int64_t at = 0;
@@ -49,8 +56,7 @@ std::int64_t PlacementCosts::iteration_ns(const PlaceChoice& choice,
   play([](ModelRole role) { return role == ModelRole::kGeneration; }, &PlaceOption::score_ns, 0);
   play([](ModelRole role) { return role == ModelRole::kScoring || role == ModelRole::kCritic; },
        &PlaceOption::score_ns, exchange_ns);
-  play([](ModelRole role) { return role == ModelRole::kPolicy || role == ModelRole::kCritic; },
-       &PlaceOption::update_ns, exchange_ns);
+  play(learns, &PlaceOption::update_ns, exchange_ns);
   return at + published_ns(choice);
 }
 

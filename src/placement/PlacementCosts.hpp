@@ -6,6 +6,7 @@
 
 #include <cstdint>
 #include <functional>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -20,6 +21,9 @@ enum class ModelRole {
   kCritic,      // values of all responses, then its update
   kPolicy,      // its update
 };
+inline bool learns(ModelRole role) {
+  return role == ModelRole::kPolicy || role == ModelRole::kCritic;
+}
 
 // One way to place a model, with the time of its calls and its memory there.
 struct PlaceOption {
@@ -38,6 +42,9 @@ struct PlaceableModel {
   std::string key;   // of the run file that places it, "Placement/Reference"
   ModelRole role = ModelRole::kScoring;
   std::vector<PlaceOption> options;
+
+  // The number of the option with a layout, if there is one.
+  std::optional<int> find(const ModelLayout& layout) const;
 };
 
 // A placement: an option of each model.

@@ -139,19 +139,11 @@ class Search {
       choice[a] = below(options_of(a), random);
       return;
     }
-    const int of_a = find(a, costs_.option(choice, b).layout);
-    const int of_b = find(b, costs_.option(choice, a).layout);
-    if (of_a < 0 || of_b < 0) return;
-    choice[a] = of_a;
-    choice[b] = of_b;
-  }
-
-  // The option of a model with a layout; -1: there is none.
-  int find(std::size_t model, const ModelLayout& layout) const {
-    const auto& list = costs_.models[model].options;
-    const auto at = std::find_if(list.begin(), list.end(),
-                                 [&](const PlaceOption& o) { return o.layout == layout; });
-    return at == list.end() ? -1 : static_cast<int>(at - list.begin());
+    const auto of_a = costs_.models[a].find(costs_.option(choice, b).layout);
+    const auto of_b = costs_.models[b].find(costs_.option(choice, a).layout);
+    if (!of_a || !of_b) return;
+    choice[a] = *of_a;
+    choice[b] = *of_b;
   }
 
   const PlacementCosts& costs_;

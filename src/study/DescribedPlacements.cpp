@@ -39,7 +39,7 @@ PlaceOption with_memory(const SimulateOptions& o, ModelRole role, PlaceOption op
   const double inputs = 1.0 * o.training.micro_batch * o.model.hidden * o.model.layers *
                         o.model.weight_bytes / grid.tp;
   double bytes = shard * o.model.weight_bytes, work = 0;
-  if (role == ModelRole::kPolicy || role == ModelRole::kCritic) {
+  if (learns(role)) {
     bytes += shard * ShardedAdamW::kParamBytes / grid.dp;
     work = shard * kGradientBytes + inputs;
   } else if (role == ModelRole::kGeneration) {
@@ -62,10 +62,6 @@ PlacementCosts limited(const PlacementCosts& costs,
     std::erase_if(model.options,
                   [&](const PlaceOption& o) { return !keeps(model.role, o.layout); });
   return some;
-}
-
-bool learns(ModelRole role) {
-  return role == ModelRole::kPolicy || role == ModelRole::kCritic;
 }
 
 // The best placement; nothing if there is none that fits.
@@ -161,13 +157,13 @@ PlacementCosts price_case(const SimulateOptions& o, const ReplayTrace& trace,
 }
 
 double generation_share(const PlacementCosts& costs, double generation_ns) {
-  const std::vector<FoundPlacement> best = best_of(flattened(costs));
+  const PlacementCosts flat = flattened(costs);
+  const std::vector<FoundPlacement> best = best_of(flat);
   TAPER_VALIDATE(!best.empty(),
                  "Machine/Device/Memory GB is too small for the models of Training on all ranks; "
                  "describe more memory, fewer models, or the share of the generation "
                  "(Generation/Share)");
   std::vector<PlayedCall> calls;
-  const PlacementCosts flat = flattened(costs);
   const std::int64_t all = flat.iteration_ns(best.front().choice, &calls);
   const std::int64_t rest = all - (calls.front().end_ns - calls.front().begin_ns);
   return generation_ns / (generation_ns + static_cast<double>(rest));
@@ -182,23 +178,18 @@ std::string placement_row(const SimulateOptions& o, const std::string& name) {
   const SimulatedSetting setting = setting_of(o);
   const std::vector<int> degrees = possible_degrees(o.machine, o.model);
   const PlacementCosts costs = price_case(o, first_trace(o, setting), degrees);
-  const auto flat = best_of(flattened(costs)), inter = best_of(interleaved(costs)),
-             separate = best_of(separated(costs));
   std::vector<PlaceChoice> starts;
-  for (const auto& [some, best] :
-       {std::pair(flattened(costs), flat), std::pair(interleaved(costs), inter),
-        std::pair(separated(costs), separate)}) {
-    if (best.empty()) continue;
-    PlaceChoice choice;  // in the options of all
-    for (std::size_t m = 0; m < costs.models.size(); ++m) {
-      const auto& list = costs.models[m].options;
-      const ModelLayout& wanted = some.option(best.front().choice, m).layout;
-      choice.push_back(
-          static_cast<int>(std::find_if(list.begin(), list.end(),
-                                        [&](const PlaceOption& p) { return p.layout == wanted; }) -
-                           list.begin()));
-    }
-    starts.push_back(std::move(choice));
+  std::int64_t known = 0;  // the best strategy
+  std::string strategies;
+  for (const PlacementCosts& some : {flattened(costs), interleaved(costs), separated(costs)}) {
+    const std::vector<FoundPlacement> found = best_of(some);
+    strategies += seconds(found);
+    if (found.empty()) continue;
+    const FoundPlacement& best = found.front();
+    if (known == 0 || best.iteration_ns < known) known = best.iteration_ns;
+    PlaceChoice& choice = starts.emplace_back();  // in the options of all
+    for (std::size_t m = 0; m < costs.models.size(); ++m)
+      choice.push_back(*costs.models[m].find(some.option(best.choice, m).layout));
   }
   PlacementSearchOptions options;
   options.top = 1;
@@ -207,18 +198,13 @@ std::string placement_row(const SimulateOptions& o, const std::string& name) {
   const double search_s = timer.seconds();
   TAPER_VALIDATE(!found.list.empty(), name << ": no placement of the models fits in memory; "
                                               "describe more of it, or more ranks");
-  std::int64_t known = 0;  // the best strategy
-  for (const auto* best : {&flat, &inter, &separate})
-    if (!best->empty() && (known == 0 || best->front().iteration_ns < known))
-      known = best->front().iteration_ns;
   const FoundPlacement& best = found.list.front();
   std::vector<std::string> parts;
   for (std::size_t m = 0; m < costs.models.size(); ++m)
     parts.push_back(costs.models[m].name + " " + to_string(costs.option(best.choice, m).layout));
   const double gain = static_cast<double>(known) /
                       static_cast<double>(std::max<std::int64_t>(1, best.iteration_ns));
-  return format_text("%-24s %5d", name.c_str(), costs.ranks) + seconds(flat) + seconds(inter) +
-         seconds(separate) + seconds(found.list) +
+  return format_text("%-24s %5d", name.c_str(), costs.ranks) + strategies + seconds(found.list) +
          (known > 0 ? format_text(" %6.2fx", gain) : format_text(" %7s", "-")) +
          format_text(" %9.2f  ", search_s) + join(parts, ", ") + "\n";
 }

@@ -112,11 +112,9 @@ std::optional<PlaceChoice> choice_of(const PlacementCosts& costs, const Placemen
   };
   PlaceChoice choice;
   for (const PlaceableModel& model : costs.models) {
-    const auto at = std::find_if(
-        model.options.begin(), model.options.end(),
-        [layout = layout_of(model)](const PlaceOption& o) { return o.layout == layout; });
-    if (at == model.options.end()) return std::nullopt;
-    choice.push_back(static_cast<int>(at - model.options.begin()));
+    const std::optional<int> option = model.find(layout_of(model));
+    if (!option) return std::nullopt;
+    choice.push_back(*option);
   }
   return choice;
 }
