@@ -22,6 +22,8 @@ struct TrainPassOptions {
   // Of micro-batches that do not depend on the number of ranks (bundles, rl/MicroBatch.hpp); 0:
   // they are as large as there is room.
   int bundle_tokens = 0;
+  // Whether a bundle has samples of one prompt only, so that it is known when these are there.
+  bool bundles_of_prompts = false;
   // Whether sequences may share their first tokens (PackedSequences::shared).
   bool shares_prefixes = false;
   // Rows whose logits (or normed states, for a scalar head) are held at a time. Each such chunk

@@ -112,7 +112,7 @@ std::string ShardedAdamW::first_bad_tensor(std::span<const double> squared_norms
 }
 
 OptimizerReport ShardedAdamW::step(const Exec& exec, const Gradients& gradients,
-                                   double learning_rate) {
+                                   double learning_rate, double scale) {
   OptimizerReport report;
   report.learning_rate = learning_rate;
   gradients.sum_shared(exec, *tp_group_);
@@ -123,7 +123,7 @@ OptimizerReport ShardedAdamW::step(const Exec& exec, const Gradients& gradients,
     reduce_scatter_sum(exec, *dp_group_, mine, gradients.all(), shards_.offsets(), exchange_);
   }
   const std::vector<double> norms = squared_norms(exec, mine);
-  report.grad_norm = std::sqrt(std::accumulate(norms.begin(), norms.end(), 0.0));
+  report.grad_norm = scale * std::sqrt(std::accumulate(norms.begin(), norms.end(), 0.0));
   if (!std::isfinite(report.grad_norm)) {
     report.skipped = true;
     report.bad_tensor = first_bad_tensor(norms);
@@ -145,9 +145,10 @@ OptimizerReport ShardedAdamW::step(const Exec& exec, const Gradients& gradients,
     s.weight_decay = static_cast<float>(options_.weight_decay);
     s.correction1 = static_cast<float>(1.0 - std::pow(options_.beta1, t));
     s.sqrt_correction2 = static_cast<float>(std::sqrt(1.0 - std::pow(options_.beta2, t)));
-    if (options_.clip_norm > 0.0)
-      s.grad_scale =
-          static_cast<float>(std::min(1.0, options_.clip_norm / (report.grad_norm + 1e-6)));
+    const double clip = options_.clip_norm > 0.0
+                            ? std::min(1.0, options_.clip_norm / (report.grad_norm + 1e-6))
+                            : 1.0;
+    s.grad_scale = static_cast<float>(scale * clip);
     adamw(exec, master(), first_moment(), second_moment(), mine, s);
   }
   return report;

@@ -45,9 +45,10 @@ class ShardedAdamW {
                const AdamWOptions& options, Arena& arena, const MemoryOwner& owner = {});
 
   // One step with the gradients of this rank's micro-batches, which are summed over the replicas
-  // here: `gradients` has to be cleared before the next. Collective over the tensor- and the
-  // data-parallel group.
-  OptimizerReport step(const Exec& exec, const Gradients& gradients, double learning_rate);
+  // here, and multiplied by `scale`: `gradients` has to be cleared before the next. Collective over
+  // the tensor- and the data-parallel group.
+  OptimizerReport step(const Exec& exec, const Gradients& gradients, double learning_rate,
+                       double scale = 1.0);
 
   // The owned stretch of the flat local parameters: offset of the first element, and the state.
   std::int64_t begin() const { return shards_.begin(dp_group_->rank()); }

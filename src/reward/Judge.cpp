@@ -278,6 +278,7 @@ std::string Judge::take_text(const Sample& s) {
   return files_.tokenizer().decode(s.response, SkipSpecial::kYes);
 }
 
+// Before models have judged, whose rewards are missing.
 void Judge::score(Sample& s) {
   const std::string text = take_text(s);
   const std::string& truth = facts_of(s.id.prompt).truth;

@@ -77,6 +77,9 @@ class Judge {
   // they have not been yet, and what they say is ignored. finish() must not be given it. Nothing
   // happens if it was not submitted. Not collective.
   void cancel(const ResponseId& id);
+  // Gives one sample rewards and score if rules alone judge, before finish() is given it. Not
+  // collective.
+  void score(Sample& sample);
   // The samples of all ranks with rewards and scores; `mine` are those submitted here and not
   // cancelled, where they stay unless a model judges them. Waits for the workers; if `stop`, which
   // all ranks ask together, says so while they work, or within half a second after a score is found
@@ -112,7 +115,6 @@ class Judge {
   bool wait_for_workers(const std::function<bool()>& stop);
   bool take_judgements();
   static bool is_about_to_stop(const std::function<bool()>& stop);
-  void score(Sample& sample);
   std::ptrdiff_t place_in_names(const std::string& reward) const;
   ModelCall call_of(const RewardOptions& reward) const;
   void add_model_rewards(SampleSet& samples, std::span<const ModelCall> others, CallRecord* record);

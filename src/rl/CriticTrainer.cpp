@@ -68,6 +68,7 @@ CriticReport CriticTrainer::update(SampleSet& samples) {
         report.loss += sums.loss;
         report.clip_fraction += sums.clipped / sums.tokens;
         report.value_mean += sums.value / sums.tokens;
+        return 1.0;
       },
       report);
   const double steps = std::max(1, report.steps);

@@ -38,6 +38,7 @@ DraftReport DraftTrainer::update(SampleSet& samples) {
         std::vector<double> loss{accumulate(samples.here(), mine, totals)};
         all_reduce_ordered_sum(loop_.dp_group(), loss);
         report.loss += loss.front();
+        return 1.0;
       },
       report);
   report.loss /= std::max(1, report.steps);

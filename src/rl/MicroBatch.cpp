@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <functional>
 #include <numeric>
+#include <utility>
 
 #include "base/Error.hpp"
 
@@ -116,6 +117,8 @@ std::vector<std::vector<int>> cut_micro_batches(const std::vector<int>& lengths,
 
 std::vector<Range> cut_bundles(const SequenceSizes& sizes, const TrainPassOptions& pass) {
   require_room(sizes.tokens, pass.max_rows);
+  const Limits limits{pass.bundle_tokens, pass.max_rows, pass.max_sequences};
+  if (pass.bundles_of_prompts) return cut(sizes, limits, [&](int i) { return sizes.prompts[i]; });
   const auto total = std::accumulate(sizes.rows.begin(), sizes.rows.end(), std::int64_t{0});
   constexpr std::int64_t kLeastParts = 4;
   std::int64_t parts = kLeastParts;
@@ -127,18 +130,19 @@ std::vector<Range> cut_bundles(const SequenceSizes& sizes, const TrainPassOption
     part.push_back((2 * before + rows) * parts / std::max<std::int64_t>(1, 2 * total));
     before += rows;
   }
-  return cut(sizes, {pass.bundle_tokens, pass.max_rows, pass.max_sequences},
-             [&](int i) { return part[i]; });
+  return cut(sizes, limits, [&](int i) { return part[i]; });
 }
 
 std::vector<int> deal(const SequenceSizes& sizes, int replicas, const TrainPassOptions& pass,
-                      const ReplicaSpeeds& speeds) {
+                      const ReplicaSpeeds& speeds, std::vector<int> early) {
   if (pass.bundle_tokens == 0) return assign_replicas(sizes.tokens, replicas, speeds);
-  const std::vector<Range> bundles = cut_bundles(sizes, pass);
+  std::vector<int> replica = std::move(early);
+  replica.resize(sizes.tokens.size(), kNoReplica);
+  std::vector<Range> bundles = cut_bundles(sizes, pass);
+  std::erase_if(bundles, [&](Range bundle) { return replica[bundle.begin] != kNoReplica; });
   const std::vector<int> of_bundle = deal_bundles(sizes, bundles, replicas, speeds);
-  std::vector<int> replica;
   for (std::size_t b = 0; b < bundles.size(); ++b)
-    replica.insert(replica.end(), bundles[b].size(), of_bundle[b]);
+    std::fill(replica.begin() + bundles[b].begin, replica.begin() + bundles[b].end, of_bundle[b]);
   return replica;
 }
 

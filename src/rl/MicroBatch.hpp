@@ -35,14 +35,16 @@ std::vector<std::vector<int>> cut_micro_batches(const std::vector<int>& lengths,
 // before it, with which it may share a prompt.
 struct SequenceSizes {
   std::vector<int> tokens, rows;
+  std::vector<std::int64_t> prompts;  // ids; empty: nobody asks
 
   SequenceSizes() = default;
   // Sequences that share nothing.
   SequenceSizes(std::vector<int> lengths) : tokens(std::move(lengths)), rows(tokens) {}
   // With `shared` tokens in common with the sequence before it.
-  void add(int length, int shared) {
+  void add(int length, int shared, std::int64_t prompt = 0) {
     tokens.push_back(length);
     rows.push_back(length - shared);
+    prompts.push_back(prompt);
   }
   int count() const { return static_cast<int>(tokens.size()); }
 };
@@ -50,13 +52,17 @@ struct SequenceSizes {
 // Bundles, micro-batches that do not depend on the number of ranks: sequences in order, cut where
 // there would be more than pass.bundle_tokens rows, pass.max_rows tokens or pass.max_sequences
 // sequences (a longer sequence is a bundle of its own), and before into a power of two of nearly
-// equal parts, at least four, which can be shared out evenly. Throws Error for a sequence that does
-// not fit into a micro-batch.
+// equal parts, at least four, which can be shared out evenly, or, with pass.bundles_of_prompts,
+// between prompts. Throws Error for a sequence that does not fit into a micro-batch.
 std::vector<Range> cut_bundles(const SequenceSizes& sizes, const TrainPassOptions& pass);
 
+inline constexpr int kNoReplica = -1;
+
 // The replica that trains each sequence; if there are bundles, all of a bundle have the same.
+// `early`: by sequences, the replica that has trained their bundle already, which keeps them, or
+// kNoReplica; empty: none has.
 std::vector<int> deal(const SequenceSizes& sizes, int replicas, const TrainPassOptions& pass,
-                      const ReplicaSpeeds& speeds = {});
+                      const ReplicaSpeeds& speeds = {}, std::vector<int> early = {});
 
 // The micro-batches of data-parallel rank `dp_rank`, as indices of sequences.
 std::vector<std::vector<int>> micro_batches_of(const SequenceSizes& sizes, int dp_size, int dp_rank,

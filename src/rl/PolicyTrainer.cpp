@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <cmath>
 #include <limits>
+#include <utility>
 
 #include "comm/Collectives.hpp"
 
@@ -19,12 +20,20 @@ void raise_to(double& largest, double difference) {
 }  // namespace
 
 UpdateReport PolicyTrainer::update(SampleSet& samples) {
-  UpdateReport report;
+  UpdateReport report = std::exchange(early_report_, {});
   loop_.run(
       samples,
       [&](const MicroBatchList& mine, const StepTotals& totals) {
-        const auto sums = accumulate(samples.here(), mine, totals, report);
-        add_figures(samples.sum<LossSums>(sums), report);
+        const StepTotals& divisors = loop_.divisors(totals);
+        auto of_samples = accumulate(samples.here(), mine, divisors, report);
+        for (const auto& [id, sums] : std::exchange(early_sums_, {}))
+          of_samples.at(samples.place_of(id)) = sums;
+        // All aggregations divide by one figure of the step.
+        const double rest = token_weight(loss_, totals, 1) / token_weight(loss_, divisors, 1);
+        LossSums sums = samples.sum<LossSums>(of_samples);
+        for (double* sum : {&sums.policy, &sums.kl, &sums.entropy}) *sum *= rest;
+        add_figures(sums, report);
+        return rest;
       },
       report);
   const double steps = std::max(1, report.steps);
@@ -32,6 +41,19 @@ UpdateReport PolicyTrainer::update(SampleSet& samples) {
                        &report.dual_clip_fraction, &report.ppo_kl})
     *mean /= steps;
   return report;
+}
+
+void PolicyTrainer::learn_early(const std::vector<Sample>& prompt, Range bundle) {
+  loop_.learn_early(prompt, bundle, [&](const MicroBatchList& mine) {
+    const auto sums = accumulate(prompt, mine, loop_.divisors({}), early_report_);
+    for (const int i : mine.front()) early_sums_[prompt[i].id] = sums[i];
+  });
+}
+
+void PolicyTrainer::forget_early() {
+  loop_.forget_early();
+  early_sums_.clear();
+  early_report_ = {};
 }
 
 void PolicyTrainer::add_figures(const LossSums& sums, UpdateReport& report) const {

@@ -3,6 +3,7 @@
 
 #include <cstddef>
 #include <functional>
+#include <map>
 #include <span>
 #include <vector>
 
@@ -46,6 +47,15 @@ class PolicyTrainer {
   void set_speeds(const ReplicaSpeeds& speeds) { loop_.set_speeds(speeds); }
   TrainedWork take_work() { return loop_.take_work(); }
 
+  // Learns from a bundle before the other samples of the iteration are there (UpdateLoop.hpp); the
+  // samples have advantages. Collective over the tensor-parallel group.
+  std::vector<Range> bundles_of(const std::vector<Sample>& prompt) const {
+    return loop_.bundles_of(prompt);
+  }
+  void learn_early(const std::vector<Sample>& prompt, Range bundle);
+  // Forgets what was learned early, if there is no update().
+  void forget_early();
+
   // Epochs x mini-batches over the samples, which it brings to the ranks that train them.
   // Collective over the training layout.
   UpdateReport update(SampleSet& samples);
@@ -76,6 +86,9 @@ class PolicyTrainer {
 
   PolicyLossOptions loss_;
   UpdateLoop loop_;
+  // Of what was learned early on this replica.
+  std::map<ResponseId, LossSums> early_sums_;
+  UpdateReport early_report_;
   Observer observer_;
 };
 

@@ -122,6 +122,12 @@ void SampleSet::summarize() {
   set_rows();
 }
 
+std::size_t SampleSet::place_of(const ResponseId& id) const {
+  const auto at = std::ranges::lower_bound(here_, id, {}, &Sample::id);
+  TAPER_EXPECT(at != here_.end() && at->id == id);
+  return static_cast<std::size_t>(at - here_.begin());
+}
+
 void SampleSet::set_rows() {
   rows_.clear();
   for (const Sample& s : here_) {

@@ -87,6 +87,8 @@ class SampleSet {
   std::vector<Sample>& here() { return here_; }
   const std::vector<Sample>& here() const { return here_; }
   const std::vector<int>& rows() const { return rows_; }
+  // The place in here() of a sample that this rank holds.
+  std::size_t place_of(const ResponseId& id) const;
   // Whether this rank speaks for here()[k]: of the ranks that hold a sample one does.
   bool speaks_for(std::size_t k) const { return all_[rows_[k]].holder == rank(); }
 

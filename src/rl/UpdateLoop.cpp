@@ -4,7 +4,9 @@
 #include <algorithm>
 #include <utility>
 
+#include "base/Error.hpp"
 #include "base/Timer.hpp"
+#include "comm/Collectives.hpp"
 #include "comm/Progress.hpp"
 #include "optim/OptimizerStep.hpp"
 
@@ -25,7 +27,7 @@ SequenceSizes sizes_of(const SampleSet& samples, Range rows, const TrainPassOpti
     const SampleSummary& sample = samples.all()[row];
     const bool shares = pass.shares_prefixes && row > rows.begin &&
                         samples.all()[row - 1].id.prompt == sample.id.prompt;
-    sizes.add(sample.length() - 1, shares ? sample.prompt_tokens - 1 : 0);
+    sizes.add(sample.length() - 1, shares ? sample.prompt_tokens - 1 : 0, sample.id.prompt);
   }
   return sizes;
 }
@@ -56,21 +58,59 @@ void for_each_micro_batch(const std::vector<Sample>& samples, const MicroBatchLi
 
 void UpdateLoop::bring(SampleSet& samples) const {
   const RankGrid grid{model_.context.parallel.group().size(), model_.dp_group.size()};
+  const std::vector<int> early = early_replicas(samples);
   std::vector<int> replica;
   for (const Range batch : mini_batches(samples.all(), options_.mini_batches)) {
     const TrainPassOptions& pass = model_.context.options;
-    const auto part = deal(sizes_of(samples, batch, pass), grid.dp, pass, speeds_);
+    std::vector<int> stay;
+    if (!early.empty()) stay.assign(early.begin() + batch.begin, early.begin() + batch.end);
+    const auto part = deal(sizes_of(samples, batch, pass), grid.dp, pass, speeds_, stay);
     replica.insert(replica.end(), part.begin(), part.end());
   }
   samples.move_to(grid, replica);
 }
 
-MicroBatchList UpdateLoop::micro_batches(const SampleSet& samples, Range batch) const {
+std::vector<int> UpdateLoop::early_replicas(const SampleSet& samples) const {
+  if (!options_.learns_early()) return {};
+  std::vector<std::int32_t> replica;
+  for (const SampleSummary& sample : samples.all())
+    replica.push_back(early_.contains(sample.id) ? model_.dp_group.rank() : kNoReplica);
+  all_reduce_max(model_.dp_group, replica);
+  return replica;
+}
+
+std::vector<Range> UpdateLoop::bundles_of(const std::vector<Sample>& prompt) const {
+  const TrainPassOptions& pass = model_.context.options;
+  SequenceSizes sizes;
+  for (const Sample& s : prompt) {
+    const bool shares = pass.shares_prefixes && sizes.count() > 0;
+    sizes.add(s.length() - 1, shares ? static_cast<int>(std::ssize(s.prompt)) - 1 : 0);
+  }
+  return cut_bundles(sizes, pass);
+}
+
+void UpdateLoop::learn_early(const std::vector<Sample>& prompt, Range bundle,
+                             const std::function<void(const MicroBatchList& mine)>& accumulate) {
+  TAPER_EXPECT(options_.learns_early() && model_.context.options.bundles_of_prompts);
+  if (early_.empty()) model_.gradients.clear(model_.context.exec);
+  std::vector<int> members;
+  for (int i = bundle.begin; i < bundle.end; ++i) {
+    if (prompt[i].loss_tokens() > 0) members.push_back(i);
+    early_.insert(prompt[i].id);
+  }
+  if (!members.empty()) accumulate({members});
+}
+
+MicroBatchList UpdateLoop::micro_batches(const SampleSet& samples, Range batch,
+                                         const std::set<ResponseId>& done) const {
   // Samples that carry no loss are not even passed through the model.
   std::vector<int> mine, rows;
   for (std::size_t k = 0; k < samples.here().size(); ++k) {
     const int row = samples.rows()[k];
-    if (row < batch.begin || row >= batch.end || samples.all()[row].loss_tokens == 0) continue;
+    const SampleSummary& sample = samples.all()[row];
+    if (row < batch.begin || row >= batch.end || sample.loss_tokens == 0 ||
+        done.contains(sample.id))
+      continue;
     mine.push_back(static_cast<int>(k));
     rows.push_back(row - batch.begin);
   }
@@ -89,17 +129,19 @@ MicroBatchList UpdateLoop::micro_batches(const SampleSet& samples, Range batch) 
 void UpdateLoop::run(SampleSet& samples, const Accumulate& accumulate, OptimizerSteps& report) {
   bring(samples);
   const auto batches = mini_batches(samples.all(), options_.mini_batches);
+  std::set<ResponseId> done = std::exchange(early_, {});
   for (int epoch = 0; epoch < options_.epochs; ++epoch)
-    for (const Range batch : batches) step(samples, batch, accumulate, report);
+    for (const Range batch : batches)
+      step(samples, batch, std::exchange(done, {}), accumulate, report);
   report.grad_norm /= std::max(1, report.steps - report.skipped);
 }
 
-void UpdateLoop::pass(const MicroBatchList& mine, const StepTotals& totals,
-                      const SampleSet& samples, const Accumulate& accumulate) {
+double UpdateLoop::pass(const MicroBatchList& mine, const StepTotals& totals,
+                        const SampleSet& samples, const Accumulate& accumulate) {
   if (model_.progress == nullptr) return accumulate(mine, totals);
   const Timer timer;
   const double waited = model_.progress->seconds_in_collectives();
-  accumulate(mine, totals);
+  const double rest = accumulate(mine, totals);
   work_.seconds += timer.seconds() - (model_.progress->seconds_in_collectives() - waited);
   const std::vector<Sample>& here = samples.here();
   for (const auto& batch : mine)
@@ -109,26 +151,27 @@ void UpdateLoop::pass(const MicroBatchList& mine, const StepTotals& totals,
                           here[batch[i - 1]].id.prompt == s.id.prompt;
       work_.rows += s.length() - 1 - (shares ? std::ssize(s.prompt) - 1 : 0);
     }
+  return rest;
 }
 
-void UpdateLoop::step(const SampleSet& samples, Range batch, const Accumulate& accumulate,
-                      OptimizerSteps& report) {
+void UpdateLoop::step(const SampleSet& samples, Range batch, const std::set<ResponseId>& done,
+                      const Accumulate& accumulate, OptimizerSteps& report) {
   StepTotals totals;
   for (int row = batch.begin; row < batch.end; ++row) totals.add(samples.all()[row].loss_tokens);
   if (totals.tokens == 0) {
     ++report.empty;
     return;
   }
-  model_.gradients.clear(model_.context.exec);
-  pass(micro_batches(samples, batch), totals, samples, accumulate);
-  const OptimizerReport done = make_step(model_.context.exec, model_.optimizer, model_.gradients,
-                                         options_.schedule, model_.publish);
-  report.learning_rate = done.learning_rate;
+  if (done.empty()) model_.gradients.clear(model_.context.exec);
+  const double rest = pass(micro_batches(samples, batch, done), totals, samples, accumulate);
+  const OptimizerReport made = make_step(model_.context.exec, model_.optimizer, model_.gradients,
+                                         options_.schedule, model_.publish, rest);
+  report.learning_rate = made.learning_rate;
   ++report.steps;
-  if (done.skipped)
+  if (made.skipped)
     ++report.skipped;
   else
-    report.grad_norm += done.grad_norm;
+    report.grad_norm += made.grad_norm;
 }
 
 }  // namespace taper

@@ -5,6 +5,7 @@
 #pragma once
 
 #include <functional>
+#include <set>
 #include <span>
 #include <utility>
 #include <vector>
@@ -22,6 +23,11 @@ struct UpdateOptions {
   ScheduleOptions schedule;
   int mini_batches = 1;  // optimizer steps per epoch over a rollout
   int epochs = 1;
+  // If bundles are learned early, before the totals of their step are known: what their losses are
+  // divided by instead, in all steps. The step makes up for the rest.
+  StepTotals stand_in = {};
+
+  bool learns_early() const { return stand_in.tokens > 0; }
 };
 
 // What the optimizer did in an update, the same on all ranks.
@@ -78,33 +84,55 @@ class UpdateLoop {
   // Of this rank since it was asked last.
   TrainedWork take_work() { return std::exchange(work_, {}); }
 
-  // Brings the samples to the ranks that train them. Collective over the ranks of the samples,
-  // which are those of the training layout.
+  // Brings the samples to the ranks that train them or have done so. Collective over the ranks of
+  // the samples, which are those of the training layout.
   void bring(SampleSet& samples) const;
 
+  // The bundles of all samples of a prompt, in order of their ids.
+  std::vector<Range> bundles_of(const std::vector<Sample>& prompt) const;
+  // Learns from such a bundle before the other samples of the first mini-batch are there:
+  // `accumulate` is to add its gradient to gradients(), as Accumulate does. The next run() leaves
+  // these samples out of its first step, whichever replica has learned from them. Collective over
+  // the tensor-parallel group.
+  void learn_early(const std::vector<Sample>& prompt, Range bundle,
+                   const std::function<void(const MicroBatchList& mine)>& accumulate);
+  // Forgets what was learned early, if there is no run().
+  void forget_early() { early_.clear(); }
+  // What losses of a step with these totals are divided by.
+  const StepTotals& divisors(const StepTotals& totals) const {
+    return options_.learns_early() ? options_.stand_in : totals;
+  }
+
   // Adds the gradient of a step's loss over `mine`, of samples.here() that all carry a loss, to
-  // gradients(); `totals` are of all replicas. Collective over the training layout.
-  using Accumulate = std::function<void(const MicroBatchList& mine, const StepTotals& totals)>;
+  // gradients(); `totals` are of all replicas. Returns what the gradient is still to be multiplied
+  // by. Collective over the training layout.
+  using Accumulate = std::function<double(const MicroBatchList& mine, const StepTotals& totals)>;
 
   // Brings the samples to the ranks that train them and makes an optimizer step for each
   // mini-batch; adds to `report`. Collective over the training layout.
   void run(SampleSet& samples, const Accumulate& accumulate, OptimizerSteps& report);
 
  private:
-  // Of the samples of these rows that are here.
-  MicroBatchList micro_batches(const SampleSet& samples, Range batch) const;
-  // One mini-batch: the samples of the rows `batch`. Collective over the training layout.
-  void step(const SampleSet& samples, Range batch, const Accumulate& accumulate,
-            OptimizerSteps& report);
+  // Of the samples of these rows that are here and not among `done`.
+  MicroBatchList micro_batches(const SampleSet& samples, Range batch,
+                               const std::set<ResponseId>& done) const;
+  // One mini-batch: the samples of the rows `batch`, with those of `done`, whose gradients are
+  // there already. Collective over the training layout.
+  void step(const SampleSet& samples, Range batch, const std::set<ResponseId>& done,
+            const Accumulate& accumulate, OptimizerSteps& report);
 
   // Calls `accumulate`, and notes the work.
-  void pass(const MicroBatchList& mine, const StepTotals& totals, const SampleSet& samples,
-            const Accumulate& accumulate);
+  double pass(const MicroBatchList& mine, const StepTotals& totals, const SampleSet& samples,
+              const Accumulate& accumulate);
+  // Of these rows: the replica that has learned from a sample early; empty if none learns early.
+  // Collective over the replicas.
+  std::vector<int> early_replicas(const SampleSet& samples) const;
 
   UpdateOptions options_;
   UpdateTarget model_;
   ReplicaSpeeds speeds_;
   TrainedWork work_;
+  std::set<ResponseId> early_;  // of samples that this replica has learned from, for the next run()
 };
 
 }  // namespace taper

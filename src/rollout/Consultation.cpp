@@ -15,8 +15,8 @@ namespace taper {
 namespace {
 
 // The control word: flags, 16 bits of the epoch, bits of the decision's hash.
-constexpr ControlWord kDone = 1, kStop = 2, kPlan = 4, kNews = 8;
-constexpr int kEpochShift = 4, kHashShift = 20;
+constexpr ControlWord kDone = 1, kStop = 2, kPlan = 4, kNews = 8, kIdleWork = 16;
+constexpr int kEpochShift = 5, kHashShift = 21;
 constexpr ControlWord kOurBits = (ControlWord{1} << kConsultationBits) - 1;
 constexpr ControlWord kHashMask = kOurBits >> kHashShift;
 
@@ -53,11 +53,12 @@ Consultation::Consultation(const Ranks& ranks, LayoutPlanner& planner,
   require_no_problems(options.problems());
 }
 
-void Consultation::begin(const Layout& layout, RaceNews* race) {
+void Consultation::begin(const Layout& layout, RaceNews* race, IdleWork* idle) {
   layout_ = layout;
   race_ = race;
+  idle_ = idle;
   word_ = 0;
-  done_ = stopped_ = has_news_ = wants_stop_ = false;
+  done_ = stopped_ = has_news_ = has_idle_work_ = wants_stop_ = false;
   decided_.reset();
   last_change_.reset();
   consultation_ = epoch_ = 0;
@@ -74,6 +75,7 @@ bool Consultation::leads() const {
 
 void Consultation::read_word(ControlWord word) {
   has_news_ = (word & kNews) != 0;
+  has_idle_work_ = (word & kIdleWork) != 0;
   word &= kOurBits;
   if (word == 0) return;
   TAPER_INSIST((word >> kEpochShift & 0xffff) == static_cast<ControlWord>(epoch_ & 0xffff),
@@ -114,9 +116,15 @@ void Consultation::observe(const StepReport& report, const Engine& engine) {
   pace_.resume(now);
 }
 
-// A replica without work waits for the others here, under the eyes of the watchdog.
+// A replica without work waits for the others here, under the eyes of the watchdog, unless it has
+// other things to do.
 bool Consultation::is_complete(bool idle) {
   if (!idle) return exchange_.test();
+  if (idle_ != nullptr && idle_->is_ready(layout_.groups()[layout_.replica_of(ranks_.rank())].tp)) {
+    if (exchange_.test()) return true;
+    word_ = flagged(kIdleWork);
+    return false;
+  }
   const LibraryWait waiting(ranks_.progress, "the consultation of replicas", layout_.replicas());
   exchange_.wait();
   return true;
@@ -169,7 +177,11 @@ void Consultation::conclude() {
     if (ranks_.rank() == 0) records_.push_back({snapshot, *decision_});
     if (decision_->act) flags |= kPlan | (decision_->hash & kHashMask) << kHashShift;
   }
-  if (flags != 0) word_ = flags | static_cast<ControlWord>(epoch_ & 0xffff) << kEpochShift;
+  if (flags != 0) word_ = flagged(flags);
+}
+
+ControlWord Consultation::flagged(ControlWord flags) const {
+  return flags | static_cast<ControlWord>(epoch_ & 0xffff) << kEpochShift;
 }
 
 // What the leaders have decided and on what, and the state of the planner, for the other ranks.

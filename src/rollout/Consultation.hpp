@@ -18,6 +18,16 @@
 
 namespace taper {
 
+// What a replica does when it has nothing left to generate, while others have: pieces of work, each
+// collective over the ranks of its group.
+struct IdleWork {
+  virtual ~IdleWork() = default;
+  // Whether there is a piece for a group of `tp` ranks now; asked of its leader.
+  virtual bool is_ready(int tp) = 0;
+  // Does a piece.
+  virtual void work() = 0;
+};
+
 // Bits of a control word that a consultation uses, from the lowest on. The others are free.
 inline constexpr int kConsultationBits = 44;
 
@@ -47,9 +57,9 @@ class Consultation {
  public:
   Consultation(const Ranks& ranks, LayoutPlanner& planner, const ConsultationOptions& options = {});
 
-  // Starts a generation in this layout, on all ranks. race: of the generation, if it is one; must
-  // outlive it.
-  void begin(const Layout& layout, RaceNews* race = nullptr);
+  // Starts a generation in this layout, on all ranks. race: of the generation, if it is one; idle:
+  // what this replica does when it has nothing to generate, or null. Both must outlive it.
+  void begin(const Layout& layout, RaceNews* race = nullptr, IdleWork* idle = nullptr);
 
   // What this rank adds to the step; only a leader's word counts.
   ControlWord control_word() const { return word_; }
@@ -67,6 +77,9 @@ class Consultation {
   // The leader has heard of responses that ended elsewhere, after the same step on all ranks of a
   // group: they call RaceNews::tell().
   bool has_news() const { return has_news_; }
+  // The leader has idle work for its group, after the same step on all ranks of it: they call
+  // IdleWork::work().
+  bool has_idle_work() const { return has_idle_work_; }
   // Both known from snapshots of all replicas, on all ranks of a group after the same step.
   bool all_work_done() const { return done_; }
   bool stopped() const { return stopped_; }
@@ -87,6 +100,7 @@ class Consultation {
  private:
   bool leads() const;
   void read_word(ControlWord word);
+  ControlWord flagged(ControlWord flags) const;  // with the epoch
   void measure(const StepReport& report);
   bool is_complete(bool idle);
   void post(const Engine& engine);
@@ -101,8 +115,10 @@ class Consultation {
   LeaderExchange exchange_;
   Layout layout_;
   ControlWord word_ = 0;
-  bool done_ = false, stopped_ = false, has_news_ = false, wants_stop_ = false;
+  bool done_ = false, stopped_ = false, has_news_ = false, has_idle_work_ = false,
+       wants_stop_ = false;
   RaceNews* race_ = nullptr;
+  IdleWork* idle_ = nullptr;
   std::optional<std::uint64_t> decided_;  // bits of the decision's hash in the word that was read
   std::optional<Snapshot> snapshot_;      // of leaders: of the last consultation,
   std::optional<Decision> decision_;      // and what came of it

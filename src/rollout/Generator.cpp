@@ -187,7 +187,7 @@ std::vector<Completion> Generator::run(const std::vector<Request>& requests,
                                        const SamplingOptions& sampling, const StopOptions& stops,
                                        const std::function<bool(const Group&)>& stop,
                                        const std::function<void(const Completion&)>& ended,
-                                       const std::optional<RaceGoal>& race) {
+                                       const std::optional<RaceGoal>& race, IdleWork* idle) {
   workload_ = workload(requests, sampling.iteration);
   if (race)
     workload_.surplus = {static_cast<int>(std::ssize(requests)) - race->groups,
@@ -203,7 +203,7 @@ std::vector<Completion> Generator::run(const std::vector<Request>& requests,
   race_.reset();
   if (race) race_.emplace(*race);
   start(requests, sampling, stops, first);
-  consult_->begin(first, race_ ? &*race_ : nullptr);
+  consult_->begin(first, race_ ? &*race_ : nullptr, idle);
   const Timer timer;
   Consultation& consult = *consult_;
   Engine& engine = *engine_;
@@ -214,6 +214,7 @@ std::vector<Completion> Generator::run(const std::vector<Request>& requests,
     collect(ended);
     consult.observe(report, engine);
     if (race_) give_up(ended);
+    if (consult.has_idle_work()) idle->work();
     if (const auto agreed = consult.agree()) change_layout(*agreed, timer);
   }
   finish_report(timer.seconds());

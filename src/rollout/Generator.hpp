@@ -54,12 +54,13 @@ class Generator {
   // nothing is returned. `ended` is told of each response as soon as it has ended, on the rank that
   // will return it. In a race, responses that will not be kept are given up on the way: they are
   // returned with kAbort, as long as they are, which depends on time; `ended` is not told.
+  // `idle`, if it is not null, is what a replica does that has nothing left to generate.
   // Collective over the world.
   std::vector<Completion> run(const std::vector<Request>& requests, const SamplingOptions& sampling,
                               const StopOptions& stops,
                               const std::function<bool(const Group&)>& stop = {},
                               const std::function<void(const Completion&)>& ended = {},
-                              const std::optional<RaceGoal>& race = {});
+                              const std::optional<RaceGoal>& race = {}, IdleWork* idle = nullptr);
   bool stopped() const { return stopped_; }
   // What the last run() had of its responses when it was stopped, on the ranks that led their
   // groups; those in progress as if they had ended with kAbort.

@@ -101,6 +101,7 @@ std::optional<Batch> TrainJob::collect(std::int64_t iteration, PhaseTimer& timer
   if (!options_.dynamic.on) scoring = scoring_calls(Where::kOnSome);
   Rollouts::Beside beside{scoring, nullptr, placement_.generation};
   if (!is_flat()) beside.record = &calls;
+  if (early_) beside.early = &*early_;
   auto batch = rollouts_.collect(iteration, stop(), timer, beside);
   if (batch)
     for (Sample& dropped : batch->unscored.here()) {  // they take no further part
@@ -159,6 +160,9 @@ MetricValues TrainJob::learn(std::int64_t iteration, Batch& batch, CallRecord& c
                                                options_.loss_in_use().kl_coef);
                        }});
   add(figures, make_calls(batch.samples, ranks_.world(), updates, &calls));
+  if (early_)
+    figures.emplace_back("actor/early_token_share",
+                         static_cast<double>(early_->tokens()) / batch.samples.response_tokens());
   if (policy_learns) policy_.publish_beyond();
   if (balance_.is_on()) {
     balance();

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "train/Policy.hpp"
 
+#include <algorithm>
+
 #include "base/Timer.hpp"
 
 namespace taper {
@@ -15,6 +17,15 @@ TrainingModelOptions model_options(const RunOptions& o, const Placement& placeme
   const int tp = placement.policy.grid.tp;
   const bool is_shared = placement.policy.ranks().overlaps(placement.generation.ranks());
   return {o.model.type, tp, is_shared ? rollout_tp : tp, pass, o.adamw};
+}
+
+// About the totals of a step; they need not be near.
+StepTotals stand_in(const RunOptions& o) {
+  if (!o.training.stream) return {};
+  const std::int64_t samples =
+      std::int64_t{o.rollout.prompts} * o.rollout.samples / o.training.mini_batches;
+  constexpr int kUsualShare = 4;  // of the longest response
+  return {samples * std::max(1, o.rollout.max_new_tokens / kUsualShare), samples};
 }
 
 }  // namespace
@@ -46,9 +57,9 @@ void Policy::create(Arena& arena, ConstFloatMatrix rope_table) {
   if (model_) model_->create(arena, rope_table);
   if (beyond_) beyond_->create(arena, model_.get());
   if (!model_) return;
-  const PolicyTrainerOptions trainer{
-      options_.loss_in_use(),
-      {options_.schedule, options_.training.mini_batches, options_.training.epochs}};
+  const PolicyTrainerOptions trainer{options_.loss_in_use(),
+                                     {options_.schedule, options_.training.mini_batches,
+                                      options_.training.epochs, stand_in(options_)}};
   trainer_ = std::make_unique<PolicyTrainer>(
       trainer, UpdateTarget{context(model_->train_view()), model_->dp_group(), model_->gradients(),
                             model_->optimizer(), [this] { timed([this] { model_->publish(); }); },

@@ -128,13 +128,15 @@ std::vector<Request> Rollouts::requests(const Round& round, const std::vector<Pr
 // What has ended here, or, if the generation was stopped, what it had. Collective over the ranks
 // that generate.
 std::vector<Sample> Rollouts::generate(const Round& round, const std::vector<Request>& requests,
-                                       const SamplingOptions& sampling, const StopAgreement& stop) {
+                                       const SamplingOptions& sampling, const StopAgreement& stop,
+                                       EarlyLearning* early) {
   auto completions = generator_->run(
       requests, sampling, stops_, [&](const Group& group) { return stop.is_wanted_in(group); },
       [&](const Completion& c) {
         judge_.submit({.id = c.id, .prompt = c.prompt, .response = c.response, .finish = c.finish});
+        if (early != nullptr) early->add(c);
       },
-      round.is_race ? std::optional(round.goal) : std::nullopt);
+      round.is_race ? std::optional(round.goal) : std::nullopt, early);
   if (generator_->stopped()) completions = generator_->take_interrupted();
   return as_samples(std::move(completions));
 }
@@ -156,11 +158,13 @@ std::optional<SampleSet> Rollouts::round(std::int64_t iteration, StopAgreement& 
   lengths_.pin(requests, sampling, options_.samples);
   judge_.begin(prompts, first);
   std::vector<Sample> samples;
-  const auto work = [&] { samples = generate(round, requests, sampling, stop); };
+  if (beside.early != nullptr) beside.early->begin();
+  const auto work = [&] { samples = generate(round, requests, sampling, stop, beside.early); };
   if (generator_ != nullptr && beside.record != nullptr)
     beside.record->note("gen", "policy", beside.generation, work);
   else if (generator_ != nullptr)
     work();
+  if (beside.early != nullptr) beside.early->end();
   if (journal_.is_on())
     for (const Sample& s : samples) made_.push_back(record_of(s, false));
   if (stop.reached()) return std::nullopt;

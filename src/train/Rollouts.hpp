@@ -18,6 +18,7 @@
 #include "rollout/RoundReport.hpp"
 #include "run/PhaseTimer.hpp"
 #include "session/StopRequest.hpp"
+#include "train/EarlyLearning.hpp"
 #include "train/Journal.hpp"
 #include "train/RunOptions.hpp"
 
@@ -38,6 +39,7 @@ class Rollouts {
     std::span<const ModelCall> calls;
     CallRecord* record = nullptr;  // null: all models are on all ranks
     ModelLayout generation = {};
+    EarlyLearning* early = nullptr;  // null: nobody learns while others generate
   };
   // The responses of an iteration, with rewards; nothing if a stop was agreed on meanwhile. Its
   // prompts follow those of the last finished iteration. The generator's planner has learned from
@@ -80,7 +82,8 @@ class Rollouts {
   std::optional<SampleSet> round(std::int64_t iteration, StopAgreement& stop, PhaseTimer& timer,
                                  const Beside& beside);
   std::vector<Sample> generate(const Round& round, const std::vector<Request>& requests,
-                               const SamplingOptions& sampling, const StopAgreement& stop);
+                               const SamplingOptions& sampling, const StopAgreement& stop,
+                               EarlyLearning* early);
   // Ids count from `first`.
   std::vector<Request> requests(const Round& round, const std::vector<Prompt>& prompts,
                                 std::int64_t first) const;

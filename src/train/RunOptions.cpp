@@ -106,6 +106,7 @@ TrainPassOptions RunOptions::pass_options() const {
   TrainPassOptions pass = training.train_pass(model.kv_type());
   pass.max_rows = std::max(pass.max_rows, static_cast<int>(max_positions()));
   pass.shares_prefixes = training.shared_prompts;
+  pass.bundles_of_prompts = training.stream;
   return pass;
 }
 
@@ -135,6 +136,50 @@ std::vector<std::string> critic_problems(const RunOptions& o) {
                    " and Rollout/Prompts " + std::to_string(o.rollout.prompts) +
                    " (the samples of a prompt stay in one mini-batch); lower the one or raise the "
                    "other");
+  return list;
+}
+
+// Why prompts cannot be learned from one by one.
+std::vector<std::string> stream_problems(const RunOptions& o) {
+  if (!o.training.stream) return {};
+  std::vector<std::string> list;
+  const auto refuse = [&](bool is_so, const std::string& what, const std::string& advice) {
+    if (is_so)
+      list.push_back("Training/Stream is on, but " + what + "; " + advice +
+                     ", or switch Stream off");
+  };
+  const AdvantageOptions& advantage = o.experience.advantage;
+  refuse(o.training.exactness != Exactness::kLayout,
+         "Training/Exactness is not layout (the order of learning would change the result, by the "
+         "clock)",
+         "set it to layout");
+  refuse(!advantage.compares_groups() ||
+             advantage.normalization_used() == AdvantageNormalization::kBatch,
+         "the advantages of Algorithm/Estimator and Normalization depend on all samples of the "
+         "iteration "
+         "(no prompt could be learned from before the last response)",
+         "set them to grpo, dr-grpo or rloo, and to group or none");
+  refuse(o.has_reference(),
+         "Algorithm/KL Coefficient is above 0 (the reference model scores all samples together)",
+         "set it to 0");
+  refuse(o.experience.correction.is_on(),
+         "Algorithm/Importance Weights or Rejection are set (they look at all samples of the "
+         "iteration)",
+         "set both to none");
+  refuse(o.dynamic.on,
+         "Algorithm/Dynamic Sampling is on (it chooses prompts when all responses are there)",
+         "switch it off");
+  refuse(!o.rollout.rounds.is_plain(),
+         "Rollout/Rounds is not plain (it chooses prompts by their lengths)", "set it to plain");
+  refuse(o.rollout.speculation.trains_draft(),
+         "Speculation/Train Steps is above 0 (drafts learn in the order of the policy's "
+         "micro-batches)",
+         "set it to 0");
+  for (const RewardOptions& r : o.rewards)
+    refuse(
+        r.kind == RewardKind::kCommand || r.kind == RewardKind::kModel,
+        "Rewards/" + r.name + " is a command or a model (they judge when all responses are there)",
+        "use rewards by rules");
   return list;
 }
 
@@ -254,7 +299,7 @@ std::vector<std::string> placement_problems(const RunOptions& o) {
 std::vector<std::string> RunOptions::problems() const {
   std::vector<std::string> list = algorithm_problems(*this);
   for (const auto& more : {critic_problems(*this), truth_problems(*this), reward_problems(*this),
-                           placement_problems(*this)})
+                           placement_problems(*this), stream_problems(*this)})
     list.insert(list.end(), more.begin(), more.end());
   if (training.mini_batches > rollout.prompts)
     list.push_back("Training/Mini Batches is " + std::to_string(training.mini_batches) +

@@ -31,6 +31,7 @@ struct TrainingOptions : PassOptions {
   int mini_batches = 2;
   int epochs = 1;
   bool shared_prompts = true;  // samples of a prompt in one micro-batch share it
+  bool stream = false;         // learns from prompts while others are still generated
 };
 
 // The critic of estimators that need one.

@@ -128,7 +128,8 @@ TrainJob::TrainJob(const RunOptions& options, const std::string& config_text, co
       blocks_(ranks, placement.block_sizes(ranks.size())),
       files_(open_model(options)),
       rollout_phase_(plan_.phase("rollout")),
-      training_phase_(plan_.phase("training")),
+      // What is learned early is kept beside the KV cache.
+      training_phase_(options.training.stream ? rollout_phase_ : plan_.phase("training")),
       critic_phase_(plan_.phase("critic")),
       generator_(make_generator(options, placement, files_,
                                 blocks_.find(placement.generation.ranks()), rollout_phase_)),
@@ -267,6 +268,7 @@ void TrainJob::create() {
   if (exits_) exits_->create(*arena_);
   judge_.load_models(*arena_);
   if (generator_) generator_->create(policy_.packed(), *arena_, rope, trained_drafts());
+  if (options_.training.stream) early_.emplace(options_, ranks_, placement_, policy_, judge_);
   if (exits_)
     policy_.trainer().set_observer([this](const MicroBatch& batch) {
       TrainingModel& model = *policy_.model();

@@ -15,6 +15,7 @@
 #include "run/PhaseTimer.hpp"
 #include "train/Balance.hpp"
 #include "train/Critic.hpp"
+#include "train/EarlyLearning.hpp"
 #include "train/Evaluation.hpp"
 #include "train/Policy.hpp"
 #include "train/Reference.hpp"
@@ -120,6 +121,7 @@ class TrainJob final : public Job {
   Policy policy_;
   std::unique_ptr<Reference> reference_;  // if there is a KL
   std::unique_ptr<Critic> critic_;        // if the estimator needs one
+  std::optional<EarlyLearning> early_;    // if prompts are learned from while others are generated
   Balance balance_;
   // What drafts, if it follows the policy: one of the two.
   std::unique_ptr<TrainedDraft> draft_;

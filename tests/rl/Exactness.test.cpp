@@ -23,6 +23,7 @@ struct Case {
   int max_rows = 2048;
   int bundle_tokens = kBundle;
   GradientType gradients = GradientType::kFixed;
+  bool learns_early = false;
 
   LearningModelOptions learning(const Group& dp, const Group& tp) const {
     return {.dp = dp,
@@ -30,17 +31,30 @@ struct Case {
             .max_rows = max_rows,
             .model = model,
             .gradients = gradients,
-            .bundle_tokens = bundle_tokens};
+            .bundle_tokens = bundle_tokens,
+            .bundles_of_prompts = learns_early};
   }
 };
 
 class Policy : public LearningModel {
  public:
   Policy(const Case& c, const Group& dp, const Group& tp)
-      : LearningModel(c.learning(dp, tp)), loss_(c.loss) {}
+      : LearningModel(c.learning(dp, tp)),
+        loss_(c.loss),
+        replica_(dp.rank()),
+        replicas_(dp.size()),
+        options_(update_options(2, 2)) {
+    if (c.learns_early) options_.stand_in = {100, 10};
+  }
 
-  // Two mini-batches in two epochs, with samples that another policy drew.
-  UpdateReport update() {
+  // Two mini-batches in two epochs, with samples that another policy drew. Of the bundles of the
+  // first one a part is learned early, on any replicas: which ones, `seed` says (0: none).
+  UpdateReport update(std::uint64_t seed = 0) { return update(seed, false); }
+  // Learns from some early, forgets it, and learns from all.
+  UpdateReport update_after_forgetting() { return update(1, true); }
+
+ private:
+  UpdateReport update(std::uint64_t seed, bool forgets) {
     std::vector<Sample> samples = random_samples();
     for (Sample& s : samples)
       for (std::size_t t = 0; t < s.response.size(); ++t) {
@@ -50,12 +64,29 @@ class Policy : public LearningModel {
         s.ref_log_probs.push_back(-3.1f);
       }
     mask_some(samples);
+    PolicyTrainer trainer({loss_, options_}, trained());
+    if (seed > 0) learn_early(trainer, samples, seed);
+    if (forgets) trainer.forget_early();
     SampleSet set = spread(samples);
-    return PolicyTrainer({loss_, update_options(2, 2)}, trained()).update(set);
+    return trainer.update(set);
   }
 
- private:
+  void learn_early(PolicyTrainer& trainer, const std::vector<Sample>& samples,
+                   std::uint64_t seed) const {
+    RandomStream random(seed, RandomPurpose::kTest, 0, 0);
+    for (const int first : {3, 0}) {  // the prompts of the first mini-batch
+      const std::vector<Sample> prompt(samples.begin() + first, samples.begin() + first + 3);
+      for (const Range bundle : trainer.bundles_of(prompt)) {
+        const bool is_early = random.below(3) > 0;
+        if (static_cast<int>(random.below(replicas_)) == replica_ && is_early)
+          trainer.learn_early(prompt, bundle);
+      }
+    }
+  }
+
   PolicyLossOptions loss_;
+  int replica_, replicas_;
+  UpdateOptions options_;
 };
 
 PolicyLossOptions a_loss(PolicyLossKind kind) {
@@ -119,6 +150,39 @@ TEST_CASE("weights and figures have the same bits for any tensor-parallel degree
     CHECK(same_weights(many, one));
   }
   CHECK((compared > 0 || g.world.size() > 2));
+}
+
+TEST_CASE("what is learned early, and by whom, changes no bit") {
+  const Groups g;
+  for (const PolicyLossKind kind : {PolicyLossKind::kPpo, PolicyLossKind::kGspo}) {
+    Case c{.loss = a_loss(kind), .bundle_tokens = 24, .learns_early = true};
+    Policy one(c, g.self, g.self);
+    const UpdateReport expected = one.update();
+    for (const std::uint64_t seed : {0, 1, 2, 3, 4}) {
+      INFO("seed " << seed);
+      Policy many(c, g.world, g.self);
+      const UpdateReport report = many.update(seed);
+      check_equal(report, expected);
+      CHECK(report.log_prob_diff_max == expected.log_prob_diff_max);
+      CHECK(many.weights() == one.weights());
+    }
+    // Divided last, and in other bundles, it is another sum of the same.
+    c.learns_early = false;
+    Policy plain(c, g.world, g.self);
+    const UpdateReport report = plain.update();
+    CHECK(relative(report.grad_norm, expected.grad_norm) < 1e-5);
+    CHECK(relative(report.policy_loss, expected.policy_loss) < 1e-5);
+    CHECK(distance(plain.weights(), one.weights()) < 1e-4);
+  }
+}
+
+TEST_CASE("what was learned early can be forgotten") {
+  const Groups g;
+  const Case c{.loss = a_loss(PolicyLossKind::kPpo), .bundle_tokens = 24, .learns_early = true};
+  Policy one(c, g.self, g.self), other(c, g.self, g.self);
+  const UpdateReport expected = one.update();
+  check_equal(other.update_after_forgetting(), expected);
+  CHECK(other.weights() == one.weights());
 }
 
 TEST_CASE("what the samples are summed in matters where sums are plain floats") {

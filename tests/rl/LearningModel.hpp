@@ -30,6 +30,7 @@ struct LearningModelOptions {
   std::string model = "llama_b";
   GradientType gradients = GradientType::kF32;
   int bundle_tokens = 0;
+  bool bundles_of_prompts = false;
 };
 
 // A golden model with its optimizer, trained by data-parallel ranks.
@@ -102,6 +103,7 @@ class LearningModel {
     o.checkpointing = Checkpointing::kNo;
     o.gradients = given.gradients;
     o.bundle_tokens = given.bundle_tokens;
+    o.bundles_of_prompts = given.bundles_of_prompts;
     return o;
   }
   static AdamWOptions adamw_options(const LearningModelOptions& given) {

@@ -261,6 +261,36 @@ TEST_CASE("settings of the algorithm that do not fit each other are refused") {
   CHECK(o.problems().empty());
 }
 
+TEST_CASE("prompts are learned from early only where each can be learned from alone") {
+  const auto refused = [](const char* what, const auto& set) {
+    RunOptions o;
+    set(o);
+    CHECK(o.problems().empty());
+    o.training.stream = true;
+    check_problem(o.problems(), {"Training/Stream is on", what});
+  };
+  RunOptions plain;
+  plain.training.stream = true;
+  CHECK(plain.problems().empty());
+  refused("Training/Exactness", [](RunOptions& o) { o.training.exactness = Exactness::kRun; });
+  refused("Algorithm/Estimator", [](RunOptions& o) {
+    o.experience.advantage.estimator = AdvantageEstimator::kReinforcePlusPlusBaseline;
+  });
+  refused("Normalization", [](RunOptions& o) {
+    o.experience.advantage.normalization = AdvantageNormalization::kBatch;
+  });
+  refused("Algorithm/KL Coefficient", [](RunOptions& o) { o.experience.kl.coef = 0.1; });
+  refused("Algorithm/Importance Weights",
+          [](RunOptions& o) { o.experience.correction.weights = ImportanceLevel::kToken; });
+  refused("Algorithm/Dynamic Sampling", [](RunOptions& o) { o.dynamic.on = true; });
+  refused("Rollout/Rounds", [](RunOptions& o) { o.rollout.rounds.mode = RoundMode::kTail; });
+  refused("Rewards/judge", [](RunOptions& o) {
+    RewardOptions& reward = o.rewards.emplace_back();
+    reward.name = "judge";
+    reward.kind = RewardKind::kModel;
+  });
+}
+
 TEST_CASE("settings that do not fit each other are named together") {
   RunOptions o;
   o.rollout.prompts = 4;
