@@ -7,10 +7,10 @@
 #include <vector>
 
 #include "checkpoint/Checkpoint.hpp"
+#include "instance/TrainedExits.hpp"
 #include "reward/Judge.hpp"
 #include "rl/ModelCalls.hpp"
 #include "rollout/Generator.hpp"
-#include "rollout/TrainedExits.hpp"
 #include "run/Job.hpp"
 #include "run/PhaseTimer.hpp"
 #include "train/Balance.hpp"

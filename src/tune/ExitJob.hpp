@@ -10,7 +10,7 @@
 #include "data/PromptEncoder.hpp"
 #include "instance/ExitFiles.hpp"
 #include "instance/InferenceModel.hpp"
-#include "rollout/TrainedExits.hpp"
+#include "instance/TrainedExits.hpp"
 
 namespace taper {
 

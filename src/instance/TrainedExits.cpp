@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "rollout/TrainedExits.hpp"
+#include "instance/TrainedExits.hpp"
 
 namespace taper {
 namespace {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "rollout/TrainedExits.hpp"
+#include "instance/TrainedExits.hpp"
 
 #include <catch2/catch_test_macros.hpp>
 #include <catch2/matchers/catch_matchers_floating_point.hpp>
@@ -11,9 +11,9 @@
 
 #include "checkpoint/WriteExits.hpp"
 #include "comm/Collectives.hpp"
+#include "instance/IdleLayers.hpp"
 #include "instance/InferenceModel.hpp"
 #include "instance/SameWeights.hpp"
-#include "rollout/IdleLayers.hpp"
 #include "support/TestRanks.hpp"
 
 using namespace taper;
