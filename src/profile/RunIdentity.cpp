@@ -96,12 +96,6 @@ Facts clock_facts() {
 
 }  // namespace
 
-Facts job_facts(const Ranks& ranks) {
-  return {{"ranks", std::to_string(ranks.size())},
-          {"ranks_per_host", std::to_string(ranks.ranks_on_host())},
-          {"threads_per_rank", std::to_string(HostExec().concurrency())}};
-}
-
 Facts transport_settings(const std::vector<std::string>& environment, const std::string& library) {
   const bool is_open_mpi = library.starts_with("Open MPI");
   const std::string_view prefixes[] = {"UCX_", "FI_", "NCCL_",

@@ -16,9 +16,6 @@ namespace taper {
 // Collective over the world.
 ProfileIdentity gather_identity(const ModelFiles& files, WeightType type, const Ranks& ranks);
 
-// How the job is spread, as this rank sees it: ranks, ranks_per_host, threads_per_rank.
-Facts job_facts(const Ranks& ranks);
-
 // Of an environment as lines "NAME=value": the settings of the transport that change its speed
 // under this MPI library ("MPICH 4.0.2"), without those of logging and debugging. Sorted by name.
 Facts transport_settings(const std::vector<std::string>& environment, const std::string& library);

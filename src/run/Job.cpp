@@ -10,7 +10,6 @@
 #include "base/TextFile.hpp"
 #include "base/Timer.hpp"
 #include "comm/Collectives.hpp"
-#include "profile/RunIdentity.hpp"
 #include "run/LaterResults.hpp"
 #include "run/RunConfig.hpp"
 #include "session/MemoryCheck.hpp"

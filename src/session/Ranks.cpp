@@ -72,6 +72,12 @@ std::string detail::bytes_from_rank_0(const Ranks& ranks,
   return text;
 }
 
+std::map<std::string, std::string> job_facts(const Ranks& ranks) {
+  return {{"ranks", std::to_string(ranks.size())},
+          {"ranks_per_host", std::to_string(ranks.ranks_on_host())},
+          {"threads_per_rank", std::to_string(HostExec().concurrency())}};
+}
+
 void require_equal(const Ranks& ranks, const std::string& what, const std::string& text) {
   std::vector<std::uint64_t> hashes(ranks.size());
   all_gather(ranks.world(), hashes, std::vector<std::uint64_t>{fnv1a(text)});

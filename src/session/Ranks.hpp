@@ -2,6 +2,7 @@
 #pragma once
 
 #include <functional>
+#include <map>
 #include <string>
 #include <type_traits>
 #include <vector>
@@ -80,6 +81,9 @@ void on_rank_0(const Ranks& ranks, const Check& check) {
     return std::string();
   });
 }
+
+// How the job is spread, as this rank sees it: ranks, ranks_per_host, threads_per_rank.
+std::map<std::string, std::string> job_facts(const Ranks& ranks);
 
 // Throws Error on every rank if `text` differs between ranks; `what` names it. Collective over the
 // world.

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "session/Ranks.hpp"
 
+#include <algorithm>
 #include <catch2/catch_test_macros.hpp>
 #include <catch2/matchers/catch_matchers_exception.hpp>
 #include <catch2/matchers/catch_matchers_string.hpp>
@@ -25,6 +26,18 @@ TEST_CASE("what must be equal is compared with rank 0") {
   CHECK_THROWS_MATCHES(require_equal(world.ranks, "the run file", text), Error,
                        MessageMatches(ContainsSubstring("the run file: ranks 0 and " +
                                                         std::to_string(world_size() - 1))));
+}
+
+TEST_CASE("the facts of a job say how it is spread") {
+  TestRanks world;
+  for (int r = 0; r < world_size(); ++r)
+    world.ranks.hosts.ranks[r].host = "host " + std::to_string(r / 2);
+  const auto facts = job_facts(world.ranks);
+  CHECK(facts.size() == 3);
+  CHECK(facts.at("ranks") == std::to_string(world_size()));
+  const int first = world.ranks.rank() / 2 * 2;
+  CHECK(facts.at("ranks_per_host") == std::to_string(std::min(world_size() - first, 2)));
+  CHECK(std::stoi(facts.at("threads_per_rank")) >= 1);
 }
 
 TEST_CASE("what rank 0 finds, or why it fails, reaches all ranks") {
