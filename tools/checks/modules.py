@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Checks each #include of src/, kernels/ and apps/ against doc/dev/module-matrix.txt, which allows no more than is used."""
+"""Checks each #include of src/, kernels/ and apps/ against doc/dev/module-matrix.txt, which allows no more than is used
+and has all arrows point to smaller rows."""
 import re
 
 import tree
@@ -9,12 +10,26 @@ MATRIX = "doc/dev/module-matrix.txt"
 
 
 def read_matrix():
-    allowed = {}
+    """The row of each module, in the order of the file, and the modules that it may include."""
+    rows, allowed = {}, {}
     for line in tree.text(MATRIX).splitlines():
         if line.strip() and not line.startswith("#"):
-            _, module, *others = line.split()
+            row, module, *others = line.split()
+            rows[module] = int(row)
             allowed[module] = set(others) - {"-"}
-    return allowed
+    return rows, allowed
+
+
+def row_problems(rows, allowed):
+    problems = []
+    last = 0
+    for module, row in rows.items():
+        if row < last:
+            problems.append(f"{MATRIX}: {module} is of row {row}, but stands below row {last}")
+        last = row
+        problems += [f"{MATRIX}: {module} (row {row}) may include {other} (row {rows[other]}), which is in no smaller row"
+                     for other in sorted(allowed[module] & rows.keys()) if rows[other] >= row]
+    return problems
 
 
 def module_of(path):
@@ -36,8 +51,8 @@ def depth_problem(path):
 
 
 def main():
-    allowed = read_matrix()
-    problems = []
+    rows, allowed = read_matrix()
+    problems = row_problems(rows, allowed)
     used = {}
     paths = tree.files("src", "kernels", "apps", suffixes=tree.CPP)
     for path in paths:

@@ -48,6 +48,16 @@ class CheckTest(unittest.TestCase):
                                         "src/comm/A.hpp": '#include "base/B.hpp"\n'}, "comm may include io, but does not")
         self.expect_clean("modules", {"src/comm/Comm_params.cpp": '#include "param/Schema.hpp"\n'})
 
+    def test_rows_of_modules(self):
+        uses_io = {"src/comm/A.hpp": '#include "base/B.hpp"\n#include "io/C.hpp"\n'}
+        for row, code in (2, 0), (1, 1):
+            matrix = MATRIX.replace("2 comm base", f"{row} comm base io")
+            self.assertEqual(self.run_check("modules", uses_io | {"doc/dev/module-matrix.txt": matrix})[0], code)
+        self.expect_problem("modules", uses_io | {"doc/dev/module-matrix.txt": matrix},
+                            "comm (row 1) may include io (row 1), which is in no smaller row")
+        self.expect_problem("modules", {"doc/dev/module-matrix.txt": MATRIX + "2 text base\n"},
+                            "text is of row 2, but stands below row 7")
+
     def test_sizes(self):
         self.expect_clean("sizes", {"src/base/A.cpp": "\n" * 400})
         code, output = self.run_check("sizes", {"src/base/A.cpp": "\n" * 401})
@@ -84,9 +94,11 @@ class CheckTest(unittest.TestCase):
             self.expect_problem("machine_paths", {"README.md": "\n" + line + "\n"}, "README.md:2")
 
     def test_twins(self):
-        test = {"tests/io/A.test.cpp": ""}
+        test = {"tests/io/A.test.cpp": '#include "io/A.hpp"\n'}
         self.expect_clean("twins", test | {"src/io/A.hpp": "", "src/io/A_params.hpp": "", "src/io/detail/B.hpp": ""})
         self.expect_problem("twins", test | {"src/io/A.hpp": "", "src/io/B.hpp": ""}, "no tests/io/B.test.cpp")
+        self.expect_problem("twins", test | {"src/io/A.hpp": "", "src/io/fast/A.hpp": ""},
+                            "src/io/fast/A.hpp: tests/io/A.test.cpp does not include it")
 
     def headers_tree(self, header):
         """A header that no .cpp includes first."""
