@@ -110,14 +110,10 @@ void broadcast_vector(const Group& group, std::vector<T>& values, int root) {
   broadcast(group, values, root);
 }
 
-// Element-wise largest (smallest) over the ranks, in place. Not for NaN. Collective over `group`.
+// Element-wise largest over the ranks, in place. Not for NaN. Collective over `group`.
 template <HostBuffer Data>
 void all_reduce_max(const Group& group, Data&& data) {
   detail::all_reduce(group, "all_reduce_max", data, MPI_MAX);
-}
-template <HostBuffer Data>
-void all_reduce_min(const Group& group, Data&& data) {
-  detail::all_reduce(group, "all_reduce_min", data, MPI_MIN);
 }
 
 // Element-wise sum of integers, in place: exact in any order. Collective over `group`.

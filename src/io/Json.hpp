@@ -37,7 +37,6 @@ class JsonLines {
   // The same with the text itself, for those who parse on their own.
   bool next_text(std::string& text);
 
-  std::int64_t line() const { return line_; }
   // "file:line" of the last value, for the errors of the caller.
   std::string where() const;
 

@@ -83,7 +83,6 @@ struct PlacementCosts {
   std::int64_t published_ns(const PlaceChoice& choice) const;
   // Of the rank that needs most.
   std::int64_t rank_bytes(const PlaceChoice& choice) const;
-  bool fits(const PlaceChoice& choice) const { return memory == 0 || rank_bytes(choice) <= memory; }
   // The number of all placements, at most `limit`.
   std::int64_t placements(std::int64_t limit) const;
 };

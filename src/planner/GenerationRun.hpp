@@ -36,7 +36,6 @@ class GenerationRun {
   // The largest clock: of the end, if nothing is left.
   std::int64_t clock() const;
   std::int64_t slowest_step_ns() const;
-  int switches() const { return switches_; }
 
   void advance(std::int64_t until);
   // To the time when at most `alive` sequences are left; ends: those of this run.

@@ -93,13 +93,6 @@ int HostMap::rank_on_host(int rank) const {
                                         [&](const auto& p) { return p.host == host; }));
 }
 
-int HostMap::ranks_on_gpu(int rank) const {
-  const auto& mine = ranks.at(static_cast<std::size_t>(rank));
-  return static_cast<int>(std::count_if(ranks.begin(), ranks.end(), [&](const auto& p) {
-    return p.host == mine.host && p.gpu == mine.gpu;
-  }));
-}
-
 std::vector<std::vector<int>> HostMap::sharing_gpus() const {
   std::map<std::pair<std::string, std::string>, std::vector<int>> ranks_of;  // (host, GPU)
   for (std::size_t i = 0; i < ranks.size(); ++i)

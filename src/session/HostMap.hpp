@@ -35,8 +35,6 @@ struct HostMap {
   // Ranks on the host of `rank`, itself included, and those of them that come before it.
   int ranks_on_host(int rank) const;
   int rank_on_host(int rank) const;
-  // Ranks that use the GPU of `rank`, itself included.
-  int ranks_on_gpu(int rank) const;
   // Ranks that use a GPU together, those of one GPU in one list.
   std::vector<std::vector<int>> sharing_gpus() const;
 };

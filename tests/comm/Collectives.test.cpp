@@ -154,18 +154,15 @@ TEST_CASE("broadcast_vector sends the length too") {
   });
 }
 
-TEST_CASE("maximum, minimum and integer sums") {
+TEST_CASE("maximum and integer sums") {
   on_groups([](const Group& group) {
     const int n = group.size();
     std::vector<float> floats{float(group.rank()), -float(group.rank()), 3.5f};
     for (int i = 0; i < 40; ++i) floats.push_back(float((group.rank() * 7 + i) % 11));
-    auto smallest = floats;
     all_reduce_max(group, floats);
-    all_reduce_min(group, smallest);
     CHECK(floats[0] == float(n - 1));
     CHECK(floats[1] == 0.0f);
-    CHECK(smallest[1] == -float(n - 1));
-    CHECK(smallest[2] == 3.5f);
+    CHECK(floats[2] == 3.5f);
 
     std::vector<double> doubles{0.125 * group.rank(), -std::numeric_limits<double>::infinity()};
     all_reduce_max(group, doubles);

@@ -66,7 +66,7 @@ TEST_CASE_METHOD(Fixture, "a switch makes its groups wait for each other and pay
   run.advance(2500);  // third step of both
   CHECK(run.clock() == 3000);
   run.switch_to(shape("2x2"), Repack::kNo);
-  CHECK(run.switches() == 1);
+  CHECK(run.snapshot(0).epoch == 1);
   CHECK(run.finish() == 3000 + 50 + 7 * 600);
 }
 

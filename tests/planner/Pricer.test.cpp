@@ -65,7 +65,7 @@ TEST_CASE_METHOD(Pricing, "a plan that switches later has the price of a run tha
   for (std::size_t k = 0; k < kScenarios; ++k) {
     GenerationRun run = pricer.run(k);
     CHECK(later.rest_ns[k] == run.finish(rules));
-    CHECK(run.switches() == 1);
+    CHECK(run.snapshot(0).epoch == 1);
   }
   CHECK(later.cost_ns == 0);  // it is not paid now
   CHECK(nearly_equal(later.next_ns, mean_end(kSequences - 5)));
