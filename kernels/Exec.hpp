@@ -4,6 +4,8 @@
 // it: what it is made of (Kokkos, and CUDA with it) is seen only by the kernels themselves.
 #pragma once
 
+#include <type_traits>
+
 #include "kernels/detail/Attention.hpp"
 
 #if defined(TAPER_CUDA)
@@ -78,5 +80,6 @@ using Exec = CudaExec;
 #else
 using Exec = HostExec;
 #endif
+inline constexpr bool kOnHost = std::is_same_v<Exec, HostExec>;
 
 }  // namespace taper

@@ -33,8 +33,8 @@ void set_on_this_thread() {
 template <class F>
 void on_every_thread(const F& f) {
   using Host = Kokkos::DefaultHostExecutionSpace;
-  const int threads = Host().concurrency();
-  Kokkos::parallel_for("taper::float_mode", Kokkos::RangePolicy<Host>(0, threads).set_chunk_size(1),
+  Kokkos::parallel_for("taper::float_mode",
+                       Kokkos::RangePolicy<Host>(0, host_threads()).set_chunk_size(1),
                        [&](const int) { f(); });
 }
 
@@ -61,6 +61,10 @@ Runtime::Runtime(int& argc, char** argv, int threads, [[maybe_unused]] int devic
 
 Runtime::~Runtime() {
   if (owns_kokkos_) Kokkos::finalize();
+}
+
+int host_threads() {
+  return Kokkos::DefaultHostExecutionSpace().concurrency();
 }
 
 void set_float_mode() {

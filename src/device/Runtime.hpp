@@ -21,6 +21,9 @@ class Runtime {
   bool owns_kokkos_ = false;
 };
 
+// Threads of the host execution space, which must run.
+int host_threads();
+
 // Sets flush-to-zero and denormals-are-zero on the calling thread and on all threads of the host
 // execution space.
 void set_float_mode();

@@ -20,7 +20,7 @@ using Vector = VectorView<T, Exec>;
 // f(out, in) with the values on the host; what it leaves there is in `out` afterwards.
 template <class T, class F>
 void through_host(const Exec& exec, Vector<T> out, Vector<const T> in, const F& f) {
-  if constexpr (std::is_same_v<Exec, HostExec>) {
+  if constexpr (kOnHost) {
     f(std::span<T>(out.data(), out.size()), std::span<const T>(in.data(), in.size()));
   } else {
     std::vector<T> results(out.size()), values(in.size());
@@ -32,7 +32,7 @@ void through_host(const Exec& exec, Vector<T> out, Vector<const T> in, const F& 
 // f(values on the host), in place.
 template <class T, class F>
 void through_host(const Exec& exec, Vector<T> data, const F& f) {
-  if constexpr (std::is_same_v<Exec, HostExec>) {
+  if constexpr (kOnHost) {
     f(std::span<T>(data.data(), data.size()));
   } else {
     through_host<T>(exec, data, data, [&](std::span<T> results, std::span<const T> values) {
@@ -196,7 +196,7 @@ void tree_sum(const Exec& exec, const TreeReducer& reducer, const Group& group, 
   } else if (group.connects_devices()) {
     reducer.sum_through(DeviceMedium(exec, group), out.data(), partials, rows, cols, workspace);
 #endif
-  } else if constexpr (std::is_same_v<Exec, HostExec>) {
+  } else if constexpr (kOnHost) {
     reducer.sum(group, out.data(), partials, rows, cols, workspace);
   } else {
     const std::size_t mine = floats * static_cast<std::size_t>(reducer.partials(group.rank()));

@@ -8,7 +8,6 @@
 #include <functional>
 #include <map>
 #include <memory>
-#include <type_traits>
 
 #include "kernels/Exec.hpp"
 
@@ -29,7 +28,7 @@ class StepGraphs {
   };
 
   // Steps of a shape that cost more than those after them.
-  static constexpr int kStepsToRecord = std::is_same_v<Exec, HostExec> ? 0 : 2;
+  static constexpr int kStepsToRecord = kOnHost ? 0 : 2;
 
   StepGraphs();
   StepGraphs(const StepGraphs&) = delete;
@@ -39,7 +38,7 @@ class StepGraphs {
   // How many rows a step of `rows` sequences gets, with at most `most` in all, so that there are
   // few shapes; 0 if it is not to be recorded.
   static int padded_rows(int rows, int most) {
-    if constexpr (std::is_same_v<Exec, HostExec>)
+    if constexpr (kOnHost)
       return 0;
     else
       return rows_on_device(rows, most);
@@ -49,7 +48,7 @@ class StepGraphs {
   // and from then on by one launch.
   template <class Launches>
   void run(const Exec& exec, const Shape& shape, const Launches& launches) {
-    if constexpr (std::is_same_v<Exec, HostExec>)
+    if constexpr (kOnHost)
       launches();
     else
       run_recorded(exec, shape, launches);

@@ -2,7 +2,6 @@
 #include "model/TrainPass.hpp"
 
 #include <algorithm>
-#include <type_traits>
 
 #include "base/Error.hpp"
 #include "kernels/copy.hpp"
@@ -25,7 +24,7 @@ const char* head_item(const ParamTable& table) {
 // those of the largest of a layer and of the head.
 std::int64_t rounded_floats(const ActivationShape& shape, const ParamTable& table,
                             const ModelShard& shard, const TrainPassOptions& o) {
-  if (std::is_same_v<Exec, HostExec> || o.kv_type != KvType::kBf16) return 0;
+  if (kOnHost || o.kv_type != KvType::kBf16) return 0;
   const std::int64_t outputs = std::max({2 * shape.mlp, shape.query, shape.key_value});
   std::int64_t values = o.max_rows * (outputs + shape.hidden);
   if (!table.config().has_scalar_head())

@@ -12,6 +12,7 @@
 #if defined(TAPER_CUDA)
 #include "comm/nccl/Communicator.hpp"
 #endif
+#include "device/Runtime.hpp"
 #include "session/LayoutChecks.hpp"
 
 namespace taper {
@@ -75,7 +76,7 @@ std::string detail::bytes_from_rank_0(const Ranks& ranks,
 std::map<std::string, std::string> job_facts(const Ranks& ranks) {
   return {{"ranks", std::to_string(ranks.size())},
           {"ranks_per_host", std::to_string(ranks.ranks_on_host())},
-          {"threads_per_rank", std::to_string(HostExec().concurrency())}};
+          {"threads_per_rank", std::to_string(host_threads())}};
 }
 
 void require_equal(const Ranks& ranks, const std::string& what, const std::string& text) {

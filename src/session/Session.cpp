@@ -39,7 +39,7 @@ Session::Session(int& argc, char**& argv)
 
 void Session::report_threads() const {
   std::vector<int> threads(static_cast<std::size_t>(mpi_.ranks()));
-  all_gather(ranks_->world(), threads, std::array{HostExec().concurrency()});
+  all_gather(ranks_->world(), threads, std::array{host_threads()});
   TAPER_INFO(to_string(threads_, threads));
   if (mpi_.rank() != 0) return;
   for (const auto& text : thread_warnings(allowed_, threads)) TAPER_WARN(text);

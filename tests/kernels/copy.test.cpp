@@ -24,7 +24,6 @@ TEST_CASE("the host reads its own memory where it is, and a device's from a copy
   std::vector<float> buffer;
   const auto values = host_values(Exec(), const_view(x), buffer);
   CHECK(std::equal(values.begin(), values.end(), x.begin(), x.end()));
-  const bool is_host = std::is_same_v<Exec, HostExec>;
-  CHECK((values.data() == x.data()) == is_host);
-  CHECK(buffer.empty() == is_host);
+  CHECK((values.data() == x.data()) == kOnHost);
+  CHECK(buffer.empty() == kOnHost);
 }

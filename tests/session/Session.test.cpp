@@ -32,7 +32,7 @@ TEST_CASE("a session starts MPI and Kokkos with the threads that it is given") {
   CHECK(the_session->rank() == rank);
   REQUIRE(Kokkos::is_initialized());
   if (const char* threads = std::getenv("OMP_NUM_THREADS"))
-    CHECK(Exec().concurrency() == std::atoi(threads));
+    CHECK(host_threads() == std::atoi(threads));
 }
 
 TEST_CASE("a degree that does not divide the ranks is refused") {

@@ -19,8 +19,7 @@ AttentionBatch::AttentionBatch(const AttentionShape& shape, const std::vector<in
   q = random_floats(width, 11, -2, 2);
   kv = random_floats(kv_width, 12, -2, 2);
   // Chains of tensor cores round for themselves.
-  seen =
-      std::is_same_v<Exec, HostExec> && type == KvType::kBf16 ? rounded(kv, WeightType::kBf16) : kv;
+  seen = kOnHost && type == KvType::kBf16 ? rounded(kv, WeightType::kBf16) : kv;
   dout = random_floats(width, 13);
   out.assign(q.size(), 0.0f);
   dq.assign(q.size(), NAN);

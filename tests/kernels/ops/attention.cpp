@@ -152,7 +152,7 @@ void compare(Report& report, KvType type) {
   for (std::size_t l = 0; l < head_layouts().size(); ++l)
     for (std::size_t d = 0; d < dims.size(); ++d)
       // An emulated GPU takes minutes over all pairs: there each layout meets one dimension.
-      if (std::is_same_v<Exec, HostExec> || d == l % dims.size())
+      if (kOnHost || d == l % dims.size())
         compare_whole(report, with_dim(head_layouts()[l], dims[d]), {1, 63, 64, 65}, type, true);
   for (const int head_dim : {16, 80}) {
     compare_whole(report, with_dim(head_layouts()[1], head_dim), {255, 256, 257, 300}, type, true);
