@@ -32,13 +32,13 @@ MetricValues recorded_figures(const std::string& set, const SetFigures& figures)
   return values;
 }
 
-Evaluator::Evaluator(const ModelFiles& files, const Ranks& ranks, Judge& judge, StopOptions stops)
-    : files_(files), ranks_(ranks), judge_(judge), stops_(std::move(stops)) {}
+Evaluator::Evaluator(const ModelFiles& files, const Ranks& ranks, StopOptions stops)
+    : files_(files), ranks_(ranks), stops_(std::move(stops)) {}
 
 std::optional<std::vector<Sample>> Evaluator::answer(const EvaluationSet& set, Generator* generator,
                                                      const Stop& stop) {
   std::vector<Completion> completions;
-  if (!set.rule) judge_.begin(set.prompts);
+  set.judge->begin(set.prompts);
   if (generator != nullptr) completions = generate(set, *generator, stop);
   std::vector<std::int32_t> stopped{generator != nullptr && generator->stopped() ? 1 : 0};
   // Ranks that do not generate know nothing of it.
@@ -61,19 +61,9 @@ std::vector<Completion> Evaluator::generate(const EvaluationSet& set, Generator&
   const int replicas = generator.ranks().size() / generator.smallest_degree();
   return generator.run(
       in_parts(std::move(requests), replicas), sampling, stops_, stop, [&](const Completion& c) {
-        if (!set.rule)
-          judge_.submit(
-              {.id = c.id, .prompt = c.prompt, .response = c.response, .finish = c.finish});
+        set.judge->submit(
+            {.id = c.id, .prompt = c.prompt, .response = c.response, .finish = c.finish});
       });
-}
-
-SampleSet Evaluator::judge_by(RewardRule rule, const EvaluationSet& set,
-                              std::vector<Sample> answers) const {
-  for (Sample& s : answers) {
-    const std::string text = files_.tokenizer().decode(s.response, SkipSpecial::kYes);
-    s.score = static_cast<float>(score_response(rule, set.prompts[s.id.prompt].truth, text));
-  }
-  return SampleSet(ranks_.world(), std::move(answers));
 }
 
 SetFigures Evaluator::figures_of(const EvaluationSet& set, SampleSet& samples) const {
@@ -84,8 +74,7 @@ SetFigures Evaluator::figures_of(const EvaluationSet& set, SampleSet& samples) c
     if (s.finish == FinishReason::kLength) ++figures.truncated;
   }
   figures.mean_length /= static_cast<double>(samples.size());
-  const auto scores =
-      score_prompts(samples, set.prompts.size(), set.rule.value_or(judge_.answer_rule()), files_);
+  const auto scores = score_prompts(samples, set.prompts.size(), set.judge->answer_rule(), files_);
   figures.scores = summarize(scores);
   std::map<std::string, std::vector<PromptScores>> by_source;
   for (std::size_t i = 0; i < scores.size(); ++i)
@@ -96,13 +85,9 @@ SetFigures Evaluator::figures_of(const EvaluationSet& set, SampleSet& samples) c
 
 std::optional<SetFigures> Evaluator::judge(const EvaluationSet& set, std::vector<Sample> answers,
                                            const Stop& stop) {
-  if (set.rule) {
-    SampleSet samples = judge_by(*set.rule, set, std::move(answers));
-    return figures_of(set, samples);
-  }
   std::function<bool()> stops_wait;
   if (stop) stops_wait = [&] { return stop(ranks_.world()); };
-  auto samples = judge_.finish(std::move(answers), stops_wait);
+  auto samples = set.judge->finish(std::move(answers), stops_wait);
   if (!samples) return std::nullopt;
   return figures_of(set, *samples);
 }

@@ -29,8 +29,8 @@ struct EvaluationSet {
   std::vector<Prompt> prompts;
   int samples = 1;  // responses per prompt
   int max_new_tokens = 0;
-  SamplingOptions sampling;        // whatever its purpose, it is evaluation
-  std::optional<RewardRule> rule;  // judges alone, in place of the judge's rewards
+  SamplingOptions sampling;  // whatever its purpose, it is evaluation
+  Judge* judge = nullptr;    // of the responses
 };
 
 // What the responses to a set are worth.
@@ -51,14 +51,14 @@ std::vector<std::string> recorded_scores(int samples);
 // plain set, whose name is empty, the mean score alone.
 MetricValues recorded_figures(const std::string& set, const SetFigures& figures);
 
-// Answers sets with a model and has the answers judged.
+// Answers sets with a model and has the answers judged, by the judge of each set.
 class Evaluator {
  public:
   // Whether to stop, asked of all ranks of a group together, which get one answer.
   using Stop = std::function<bool(const Group&)>;
 
   // Refers to all but `stops`: when responses end.
-  Evaluator(const ModelFiles& files, const Ranks& ranks, Judge& judge, StopOptions stops);
+  Evaluator(const ModelFiles& files, const Ranks& ranks, StopOptions stops);
 
   // The responses that ended on this rank, not judged yet, but commands among the rewards have been
   // asked about each as soon as it ended. The generator may be null on ranks that do not generate.
@@ -67,8 +67,8 @@ class Evaluator {
   std::optional<std::vector<Sample>> answer(const EvaluationSet& set, Generator* generator,
                                             const Stop& stop = {});
 
-  // Judges what answer() gave of the set, by the set's rule or the judge. The same figures on all
-  // ranks; nothing if `stop` ends the wait for commands. Collective over the world.
+  // Judges what answer() gave of the set. The same figures on all ranks; nothing if `stop` ends the
+  // wait for commands. Collective over the world.
   std::optional<SetFigures> judge(const EvaluationSet& set, std::vector<Sample> answers,
                                   const Stop& stop = {});
 
@@ -76,12 +76,10 @@ class Evaluator {
   // Collective over the ranks of the generator.
   std::vector<Completion> generate(const EvaluationSet& set, Generator& generator,
                                    const Stop& stop);
-  SampleSet judge_by(RewardRule rule, const EvaluationSet& set, std::vector<Sample> answers) const;
   SetFigures figures_of(const EvaluationSet& set, SampleSet& samples) const;
 
   const ModelFiles& files_;
   const Ranks& ranks_;
-  Judge& judge_;
   StopOptions stops_;
 };
 

@@ -52,7 +52,8 @@ EvalJob::EvalJob(const GenerateOptions& options, const std::vector<RewardOptions
           rewards, files, ranks, spawner, log_directory,
           {options.type, options.tp, std::max(RewardModelSetup().max_rows, model_.max_positions()),
            model_.max_positions(), judge_plan_.phase("training")}),
-      evaluator_(files, ranks, judge_, options.stops(files)) {
+      evaluator_(files, ranks, options.stops(files)) {
+  set_.judge = &judge_;
   files.require_tokenizer("responses are judged by their text");
   judge_.require_judges();
   judge_.add_memory(judge_plan_);

@@ -37,21 +37,21 @@ Evaluation::Evaluation(const RunOptions& options, const ModelFiles& files, const
     : files_(files),
       generator_(generator),
       judge_(judge),
-      evaluator_(files, ranks, judge, options.rollout.stops(files)),
+      evaluator_(files, ranks, options.rollout.stops(files)),
       every_(options.evaluation.every) {
   if (!options.evaluation.is_on()) return;
-  for (const auto& [name, set] : options.evaluation.sets) add_set(options, name, set);
+  for (const auto& [name, set] : options.evaluation.sets) add_set(options, name, set, ranks);
   if (!sets_.empty()) return;
   EvaluationSetOptions plain;
   plain.prompts = options.evaluation.prompts;
   plain.sampling.temperature = options.evaluation.temperature;
   plain.file = options.data.evaluation_prompts;
   plain.task = options.data.task;
-  add_set(options, "", plain);
+  add_set(options, "", plain, ranks);
 }
 
 void Evaluation::add_set(const RunOptions& options, const std::string& name,
-                         const EvaluationSetOptions& set) {
+                         const EvaluationSetOptions& set, const Ranks& ranks) {
   EvaluationSet& added = sets_.emplace_back();
   added.name = name;
   added.prompts = prompts_of(options, name, set, files_);
@@ -61,7 +61,13 @@ void Evaluation::add_set(const RunOptions& options, const std::string& name,
   added.sampling = set.sampling;
   added.sampling.seed = options.seed;
   added.sampling.iteration = stream_of(name);
-  added.rule = own_rule(options, set);
+  added.judge = &judge_;
+  if (const auto rule = own_rule(options, set)) {
+    RewardOptions reward;
+    reward.name = name;
+    reward.kind = kind_of(*rule);
+    added.judge = &rule_judges_.emplace_back(std::vector{reward}, files_, ranks, nullptr, "");
+  }
 }
 
 void Evaluation::add_to(Fingerprint& fingerprint) const {

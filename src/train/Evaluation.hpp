@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <list>
 #include <optional>
 #include <set>
 #include <string>
@@ -31,7 +32,7 @@ class Evaluation {
   std::string description() const;
 
   // Answers all sets with the generator's weights and judges the answers: by the rule of the set,
-  // or, if it has none of its own, by the judge. The recorded figures of each set (see
+  // or, if it has none of its own, by the judge of the run. The recorded figures of each set (see
   // Evaluator.hpp) and "val/reward/..." of all responses that the judge had (Judge::metrics), the
   // same on all ranks and for the same weights in all iterations. Nothing if `stop` stops a
   // generation or the wait for the judge. Collective over the world.
@@ -44,13 +45,15 @@ class Evaluation {
   static std::string lack_of_best(const EvaluationOptions& options, const MetricValues& figures);
 
  private:
-  void add_set(const RunOptions& options, const std::string& name, const EvaluationSetOptions& set);
+  void add_set(const RunOptions& options, const std::string& name, const EvaluationSetOptions& set,
+               const Ranks& ranks);
 
   const ModelFiles& files_;
   Generator* generator_;
   Judge& judge_;
   Evaluator evaluator_;
-  int every_;  // iterations
+  int every_;                     // iterations
+  std::list<Judge> rule_judges_;  // of sets with a rule of their own
   std::vector<EvaluationSet> sets_;
 };
 

@@ -19,20 +19,20 @@ namespace fs = std::filesystem;
 
 namespace {
 
-RewardOptions task_reward() {
+RewardOptions reward_of(RewardRule rule) {
   RewardOptions o;
   o.name = "right";
-  o.kind = RewardKind::kTask;
+  o.kind = kind_of(rule);
   return o;
 }
 
 // The embedded model, loaded and with a generator, and a judge.
 struct Fixture : TestRanks {
-  explicit Fixture(RewardOptions reward = task_reward())
+  explicit Fixture(RewardOptions reward = reward_of(RewardRule::kTask))
       : generator(options(), WeightType::kF32, files, ranks, plan.phase("rollout")),
         judge({at_home(std::move(reward))}, files, ranks, &spawner, (scratch / "logs").string()),
         model("model", files, ranks, generator.smallest_degree()),
-        evaluator(files, ranks, judge, options().stops(files)) {
+        evaluator(files, ranks, options().stops(files)) {
     model.add_memory(plan, WeightType::kF32);
     generator.add_memory(plan);
     arena = std::make_unique<Arena>(plan);
@@ -63,13 +63,14 @@ struct Fixture : TestRanks {
     return reward;
   }
 
-  EvaluationSet sums(int prompts, int samples) const {
+  EvaluationSet sums(int prompts, int samples) {
     EvaluationSet set;
     set.prompts = held_out_prompts({"", "sum", prompts}, {}, 1, files);
     set.samples = samples;
     set.max_new_tokens = 80;
     set.sampling.temperature = 0.8f;
     set.sampling.seed = 1;
+    set.judge = &judge;
     return set;
   }
   SetFigures evaluate(const EvaluationSet& set) {
@@ -96,21 +97,20 @@ std::size_t files_in(const fs::path& folder) {
 
 }  // namespace
 
-TEST_CASE("a set's own rule judges as the judge would by that rule") {
+TEST_CASE("each set is judged by its judge") {
   Fixture f;
   EvaluationSet set = f.sums(8, 3);
-  const SetFigures by_judge = f.evaluate(set);
-  set.rule = RewardRule::kTask;
-  const SetFigures by_rule = f.evaluate(set);
-  CHECK((by_judge.scores.avg > 0 && by_judge.scores.avg < 1));  // or there is little to compare
-  CHECK(by_judge.scores.prompts == 8);
-  CHECK(by_rule.scores.avg == by_judge.scores.avg);
-  CHECK(by_rule.scores.pass == by_judge.scores.pass);
-  CHECK(by_rule.scores.maj == by_judge.scores.maj);
-  CHECK(by_rule.mean_length == by_judge.mean_length);
-  CHECK(by_rule.truncated == by_judge.truncated);
-  set.rule = RewardRule::kBoxed;  // nothing is in a box
-  CHECK(f.evaluate(set).scores.avg == 0.0);
+  const SetFigures by_task = f.evaluate(set);
+  CHECK((by_task.scores.avg > 0 && by_task.scores.avg < 1));
+  CHECK(by_task.scores.prompts == 8);
+  Judge boxed({reward_of(RewardRule::kBoxed)}, f.files, f.ranks, nullptr, "");
+  set.judge = &boxed;
+  const SetFigures by_box = f.evaluate(set);
+  CHECK(by_box.scores.avg == 0.0);  // nothing is in a box
+  CHECK(by_box.mean_length == by_task.mean_length);
+  CHECK(by_box.truncated == by_task.truncated);
+  set.judge = &f.judge;
+  CHECK(f.evaluate(set).scores.avg == by_task.scores.avg);
 }
 
 TEST_CASE("commands are asked while responses are generated, and need no generator") {
