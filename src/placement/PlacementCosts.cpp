@@ -39,6 +39,17 @@ std::optional<int> PlaceableModel::find(const ModelLayout& layout) const {
   return static_cast<int>(at - options.begin());
 }
 
+const ModelLayout& layout_of(const PlaceableModel& model, const Placement& placement,
+                             const ModelSet& models) {
+  if (model.role == ModelRole::kPolicy) return placement.policy;
+  if (model.role == ModelRole::kGeneration) return placement.generation;
+  if (model.role == ModelRole::kCritic) return *placement.critic;
+  const auto at = std::find_if(models.scoring.begin(), models.scoring.end(),
+                               [&](const ScoringModel& s) { return s.option == model.key; });
+  TAPER_EXPECT(at != models.scoring.end());
+  return placement.scoring[static_cast<std::size_t>(at - models.scoring.begin())];
+}
+
 std::int64_t PlacementCosts::iteration_ns(const PlaceChoice& choice,
                                           std::vector<PlayedCall>* calls) const {
   std::int64_t at = 0;

@@ -10,6 +10,7 @@
 #include <string>
 #include <vector>
 
+#include "placement/Placement.hpp"
 #include "shard/ModelLayout.hpp"
 
 namespace taper {
@@ -46,6 +47,10 @@ struct PlaceableModel {
   // The number of the option with a layout, if there is one.
   std::optional<int> find(const ModelLayout& layout) const;
 };
+
+// Where a model is in a placement of `models`, of which those that score have its key as option.
+const ModelLayout& layout_of(const PlaceableModel& model, const Placement& placement,
+                             const ModelSet& models);
 
 // A placement: an option of each model.
 using PlaceChoice = std::vector<int>;

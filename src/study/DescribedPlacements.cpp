@@ -2,7 +2,6 @@
 #include "study/DescribedPlacements.hpp"
 
 #include <algorithm>
-#include <functional>
 #include <memory>
 #include <utility>
 
@@ -54,13 +53,28 @@ PlaceOption with_memory(const SimulateOptions& o, ModelRole role, PlaceOption op
   return option;
 }
 
-// The costs with those options only that `keeps` says of a model.
-PlacementCosts limited(const PlacementCosts& costs,
-                       const std::function<bool(ModelRole, const ModelLayout&)>& keeps) {
+// Of degree 1, so that a strategy says only which ranks they are on: each has the degree that is
+// best for it.
+ModelSet models_of(const PlacementCosts& costs) {
+  ModelSet models;
+  for (const PlaceableModel& model : costs.models) {
+    models.has_critic = models.has_critic || model.role == ModelRole::kCritic;
+    if (model.role == ModelRole::kScoring) models.scoring.push_back({model.name, model.key, ""});
+  }
+  return models;
+}
+
+// The costs with the options only that have the ranks of a strategy.
+PlacementCosts limited(const PlacementCosts& costs, PlacementStrategy strategy) {
+  PlacementOptions options;
+  options.strategy = strategy;
+  const ModelSet models = models_of(costs);
+  const Placement placement = place(options, models, DivisorChain::of(costs.ranks));
   PlacementCosts some = costs;
-  for (PlaceableModel& model : some.models)
-    std::erase_if(model.options,
-                  [&](const PlaceOption& o) { return !keeps(model.role, o.layout); });
+  for (PlaceableModel& model : some.models) {
+    const RankBlock ranks = layout_of(model, placement, models).ranks();
+    std::erase_if(model.options, [&](const PlaceOption& o) { return o.layout.ranks() != ranks; });
+  }
   return some;
 }
 
@@ -71,26 +85,6 @@ std::vector<FoundPlacement> best_of(const PlacementCosts& costs) {
   PlacementSearchOptions options;
   options.top = 1;
   return search_placements(costs, options, {}).list;
-}
-
-PlacementCosts flattened(const PlacementCosts& costs) {
-  return limited(
-      costs, [&](ModelRole, const ModelLayout& layout) { return layout.is_on_all(costs.ranks); });
-}
-
-PlacementCosts interleaved(const PlacementCosts& costs) {
-  int scoring = 0;
-  for (const PlaceableModel& model : costs.models) scoring += model.role == ModelRole::kScoring;
-  return limited(costs, [&](ModelRole role, const ModelLayout& layout) {
-    return role == ModelRole::kScoring ? layout.grid.ranks() * std::max(2, scoring) <= costs.ranks
-                                       : layout.is_on_all(costs.ranks);
-  });
-}
-
-PlacementCosts separated(const PlacementCosts& costs) {
-  return limited(costs, [&](ModelRole role, const ModelLayout& layout) {
-    return 2 * layout.grid.ranks() == costs.ranks && (layout.first > 0) == learns(role);
-  });
 }
 
 std::string seconds(const std::vector<FoundPlacement>& best) {
@@ -157,7 +151,7 @@ PlacementCosts price_case(const SimulateOptions& o, const ReplayTrace& trace,
 }
 
 double generation_share(const PlacementCosts& costs, double generation_ns) {
-  const PlacementCosts flat = flattened(costs);
+  const PlacementCosts flat = limited(costs, PlacementStrategy::kFlattening);
   const std::vector<FoundPlacement> best = best_of(flat);
   TAPER_VALIDATE(!best.empty(),
                  "Machine/Device/Memory GB is too small for the models of Training on all ranks; "
@@ -181,7 +175,10 @@ std::string placement_row(const SimulateOptions& o, const std::string& name) {
   std::vector<PlaceChoice> starts;
   std::int64_t known = 0;  // the best strategy
   std::string strategies;
-  for (const PlacementCosts& some : {flattened(costs), interleaved(costs), separated(costs)}) {
+  for (const PlacementStrategy strategy :
+       {PlacementStrategy::kFlattening, PlacementStrategy::kInterleaving,
+        PlacementStrategy::kSeparation}) {
+    const PlacementCosts some = limited(costs, strategy);
     const std::vector<FoundPlacement> found = best_of(some);
     strategies += seconds(found);
     if (found.empty()) continue;

@@ -102,17 +102,9 @@ PlannedPlacement planned(const PlacementCosts& costs, const FoundPlacement& foun
 // A placement of place() as a choice; nothing if the prices do not have it.
 std::optional<PlaceChoice> choice_of(const PlacementCosts& costs, const Placement& placement,
                                      const ModelSet& models) {
-  const auto layout_of = [&](const PlaceableModel& model) {
-    if (model.role == ModelRole::kPolicy) return placement.policy;
-    if (model.role == ModelRole::kGeneration) return placement.generation;
-    if (model.role == ModelRole::kCritic) return *placement.critic;
-    const auto at = std::find_if(models.scoring.begin(), models.scoring.end(),
-                                 [&](const ScoringModel& s) { return s.option == model.key; });
-    return placement.scoring[static_cast<std::size_t>(at - models.scoring.begin())];
-  };
   PlaceChoice choice;
   for (const PlaceableModel& model : costs.models) {
-    const std::optional<int> option = model.find(layout_of(model));
+    const std::optional<int> option = model.find(layout_of(model, placement, models));
     if (!option) return std::nullopt;
     choice.push_back(*option);
   }

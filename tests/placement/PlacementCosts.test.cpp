@@ -73,6 +73,20 @@ TEST_CASE("calls on all ranks come after those of blocks") {
   CHECK(calls[3].begin_ns == 140);
 }
 
+TEST_CASE("models are where a placement has them") {
+  const PlacementCosts costs = two_ranks();
+  ModelSet models;
+  models.has_critic = true;
+  models.scoring = {{"reference", "Placement/reference", "1"}, {"reward", "Placement/reward", "0"}};
+  PlacementOptions options;
+  options.policy = options.critic = "1";
+  const Placement placement = place(options, models, DivisorChain::of(2));
+  std::vector<ModelLayout> layouts;
+  for (const PlaceableModel& model : costs.models)
+    layouts.push_back(layout_of(model, placement, models));
+  CHECK(layouts == std::vector<ModelLayout>{kFirst, kSecond, kSecond, kSecond, kBoth});
+}
+
 TEST_CASE("memory is that of the rank that needs most") {
   PlacementCosts costs = two_ranks();
   // The generation has no weights of its own where the policy is; work is one call at a time.
