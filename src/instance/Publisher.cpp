@@ -124,6 +124,7 @@ void Publisher::fetch(int tensor) {
 }
 
 void Publisher::publish() {
+  const PhaseScope phase(ranks_->progress, "publish");
   const std::vector<std::uint64_t> expected = owner_checksums();
   std::span<const LocalParams::Piece> pieces;  // in the order of the tensors
   if (packed_ != nullptr) pieces = packed_->local().pieces();

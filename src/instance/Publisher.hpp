@@ -30,8 +30,8 @@ class Publisher {
   static std::int64_t staging_floats(const LocalParams& packed);
   static MemoryKind staging_kind(const Ranks& ranks);
 
-  // Between connected GPUs pieces go from one to the other. Throws Error if a piece arrived
-  // damaged. Collective over the world.
+  // A phase of its own within that of the caller. Between connected GPUs pieces go from one to the
+  // other. Throws Error if a piece arrived damaged. Collective over the world.
   void publish();
 
  private:

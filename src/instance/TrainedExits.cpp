@@ -36,10 +36,7 @@ void TrainedExits::create(Arena& arena) {
     model.create(arena, {});
     model.load_masters();
     targets.push_back({*layers++, model.train_view(), model.train_parallel(), model.gradients(),
-                       model.optimizer(), [this, &model] {
-                         const PhaseScope phase(ranks_.progress, "publish");
-                         model.publish();
-                       }});
+                       model.optimizer(), [&model] { model.publish(); }});
   }
   trainer_ = std::make_unique<ExitTrainer>(ranks_.exec, options_.trainer, std::move(targets),
                                            files_.ids(), ranks_.world(),

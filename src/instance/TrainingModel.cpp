@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "model/RandomWeights.hpp"
+#include "rl/UpdateLoop.hpp"
 
 namespace taper {
 namespace {
@@ -85,6 +86,14 @@ void TrainingModel::load_masters() {
 void TrainingModel::draw_masters(std::uint64_t seed) {
   set_masters(
       [&](int piece, std::span<float> values) { draw_piece(files_->table, piece, seed, values); });
+}
+
+UpdateTarget TrainingModel::target(const HeadOptions& head) {
+  return {{ranks_->exec, *train_view_, train_parallel_, *pass_, options_.pass, head},
+          *dp_group_,
+          *gradients_,
+          *optimizer_,
+          [this] { publish(); }};
 }
 
 }  // namespace taper

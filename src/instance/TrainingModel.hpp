@@ -12,6 +12,8 @@
 
 namespace taper {
 
+struct UpdateTarget;
+
 // Whether the model is run over tokens, by pass(). One that is not learns its head alone.
 enum class WithPass { kNo, kYes };
 
@@ -61,6 +63,9 @@ class TrainingModel {
   // Brings the masters into the packed weights of every rank. Throws Error if a piece arrived
   // damaged. Collective over the world.
   void publish() { publisher_->publish(); }
+  // What trainers need of it (rl/UpdateLoop.hpp) to learn by passes with this head. It must stay
+  // where it is.
+  UpdateTarget target(const HeadOptions& head = {});
 
  private:
   bool has_pass() const { return options_.with_pass == WithPass::kYes; }

@@ -38,8 +38,7 @@ Critic::Critic(const RunOptions& options, const ModelFiles& policy, const Ranks&
       loss_(options.loss_in_use()),
       place_(place),
       positions_(options.max_positions()),
-      files_(open_critic(options, policy, ranks)),
-      pass_options_(pass_options(options, phase)) {
+      files_(open_critic(options, policy, ranks)) {
   if (place.ranks != nullptr)
     model_ = std::make_unique<TrainingModel>(files_, *place.ranks,
                                              model_options(options, place.layout.grid.tp, phase));
@@ -52,18 +51,12 @@ void Critic::require_state_in(const fs::path& checkpoint) const {
 void Critic::create(Arena& arena) {
   if (!model_) return;
   model_->create(arena, files_.rope_table(static_cast<int>(positions_)));
-  const PassContext context{place_.ranks->exec, model_->train_view(), model_->train_parallel(),
-                            model_->pass(),     pass_options_,        {}};
-  const auto publish = [this] {
-    const PhaseScope phase(place_.ranks->progress, "publish");
-    model_->publish();
-  };
   trainer_ = std::make_unique<CriticTrainer>(
       CriticTrainerOptions{options_.clip,
                            loss_.aggregation,
                            loss_.length_norm,
                            {options_.schedule, options_.mini_batches, options_.epochs}},
-      UpdateTarget{context, model_->dp_group(), model_->gradients(), model_->optimizer(), publish});
+      model_->target());
 }
 
 }  // namespace taper

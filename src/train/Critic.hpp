@@ -63,7 +63,6 @@ class Critic {
   std::int64_t positions_;
   ModelFiles files_;
   std::unique_ptr<TrainingModel> model_;  // on its ranks
-  TrainPassOptions pass_options_;
   std::unique_ptr<CriticTrainer> trainer_;
 };
 

@@ -17,24 +17,16 @@ TrainedDraft::TrainedDraft(const RunOptions& options, const ModelFiles& policy, 
     : options_(options.rollout.speculation),
       valid_ids_(policy.valid_ids()),
       positions_(options.max_positions()),
-      ranks_(ranks),
       files_(options_.draft_model, "Speculation/Draft Model"),
-      pass_options_(pass_options(options, phase)),
-      model_(files_, ranks,
-             {options.model.type, 1, 1, pass_options_, options.adamw, "draft model"}) {}
+      model_(
+          files_, ranks,
+          {options.model.type, 1, 1, pass_options(options, phase), options.adamw, "draft model"}) {}
 
 void TrainedDraft::create(Arena& arena) {
   model_.create(arena, files_.rope_table(static_cast<int>(positions_)));
-  const PassContext context{ranks_.exec,   model_.train_view(), model_.train_parallel(),
-                            model_.pass(), pass_options_,       {valid_ids_, 1.0f}};
-  const auto publish = [this] {
-    const PhaseScope phase(ranks_.progress, "publish");
-    model_.publish();
-  };
   const ScheduleOptions schedule{.peak = options_.train_rate};
-  trainer_ = std::make_unique<DraftTrainer>(
-      UpdateOptions{schedule, options_.train_steps, 1},
-      UpdateTarget{context, model_.dp_group(), model_.gradients(), model_.optimizer(), publish});
+  trainer_ = std::make_unique<DraftTrainer>(UpdateOptions{schedule, options_.train_steps, 1},
+                                            model_.target({valid_ids_, 1.0f}));
   model_.load_masters();
 }
 

@@ -34,9 +34,7 @@ class TrainedDraft {
   SpeculationOptions options_;
   int valid_ids_;
   std::int64_t positions_;
-  const Ranks& ranks_;
   ModelFiles files_;
-  TrainPassOptions pass_options_;
   TrainingModel model_;
   std::unique_ptr<DraftTrainer> trainer_;
 };

@@ -8,6 +8,7 @@
 #include "instance/InferenceModel.hpp"
 #include "instance/SameWeights.hpp"
 #include "model/RandomWeights.hpp"
+#include "rl/UpdateLoop.hpp"
 #include "support/TestRanks.hpp"
 
 using namespace taper;
@@ -111,6 +112,21 @@ TEST_CASE("what the masters have become is published to all ranks") {
   for (std::size_t i = 0; i < master.size(); ++i) master(i) *= 0.5f;
   f.model.publish();
   CHECK(same_weights(f.model.packed(), f.inference.packed()));
+}
+
+TEST_CASE("trainers get the model itself, and publish it") {
+  Fixture f(options(world_size(), 1));
+  f.model.load_masters();
+  const UpdateTarget target = f.model.target({7, 0.5f});
+  CHECK(&target.context.view == &f.model.train_view());
+  CHECK(&target.context.pass == &f.model.pass());
+  CHECK(target.context.options.max_rows == 64);
+  CHECK(target.context.head.valid_ids == 7);
+  CHECK(&target.dp_group == &f.model.dp_group());
+  const FloatVector master = target.optimizer.master();
+  for (std::size_t i = 0; i < master.size(); ++i) master(i) *= 2.0f;
+  target.publish();
+  CHECK_FALSE(same_weights(f.model.packed(), f.inference.packed()));
 }
 
 TEST_CASE("the memory plan tells models apart, and when they are at work") {
