@@ -36,18 +36,13 @@ std::string cpu_info(const std::string& key) {
 Facts model_facts(const ModelFiles& files, WeightType type, const Exec& exec) {
   const ModelConfig& c = files.config;
   Facts facts{{"family", to_string(c.family)},
-              {"layers", std::to_string(c.layers)},
-              {"hidden", std::to_string(c.hidden)},
-              {"heads", std::to_string(c.heads)},
-              {"kv_heads", std::to_string(c.kv_heads)},
-              {"head_dim", std::to_string(c.head_dim)},
-              {"intermediate", std::to_string(c.intermediate)},
               {"vocab", std::to_string(c.vocab)},
               {"tied", c.tied ? "yes" : "no"},
               {"qkv_bias", c.qkv_bias ? "yes" : "no"},
               {"qk_norm", c.qk_norm ? "yes" : "no"},
               {"dtype", type == WeightType::kBf16 ? "bf16" : "f32"},
               {"kv_dtype", kv_type(exec) == KvType::kBf16 ? "bf16" : "f32"}};
+  facts.merge(shape_facts(c));
   if (exec.arithmetic == Arithmetic::kBf16)
     facts["arithmetic"] = "bf16";  // else there is no such fact
   return facts;
@@ -95,6 +90,13 @@ Facts clock_facts() {
 }
 
 }  // namespace
+
+Facts shape_facts(const ModelConfig& c) {
+  return {
+      {"layers", std::to_string(c.layers)},     {"hidden", std::to_string(c.hidden)},
+      {"heads", std::to_string(c.heads)},       {"kv_heads", std::to_string(c.kv_heads)},
+      {"head_dim", std::to_string(c.head_dim)}, {"intermediate", std::to_string(c.intermediate)}};
+}
 
 Facts transport_settings(const std::vector<std::string>& environment, const std::string& library) {
   const bool is_open_mpi = library.starts_with("Open MPI");

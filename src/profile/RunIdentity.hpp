@@ -16,6 +16,9 @@ namespace taper {
 // Collective over the world.
 ProfileIdentity gather_identity(const ModelFiles& files, WeightType type, const Ranks& ranks);
 
+// Of the facts of a model those that decide what a pass over its layers costs.
+Facts shape_facts(const ModelConfig& config);
+
 // Of an environment as lines "NAME=value": the settings of the transport that change its speed
 // under this MPI library ("MPICH 4.0.2"), without those of logging and debugging. Sorted by name.
 Facts transport_settings(const std::vector<std::string>& environment, const std::string& library);

@@ -15,6 +15,7 @@
 #include "model/TrainPass.hpp"
 #include "optim/Ownership.hpp"
 #include "optim/ShardedAdamW.hpp"
+#include "profile/RunIdentity.hpp"
 #include "simulate/LengthLaw.hpp"
 #include "study/CallPrices.hpp"
 
@@ -22,14 +23,6 @@ namespace taper {
 namespace {
 
 constexpr std::int64_t kBytesPerToken = 16;  // of a sample that is copied: ids, log-probs, ...
-
-// The part of an identity that decides what a pass costs.
-Facts shape_of(const ModelConfig& c) {
-  return {
-      {"layers", std::to_string(c.layers)},     {"hidden", std::to_string(c.hidden)},
-      {"heads", std::to_string(c.heads)},       {"kv_heads", std::to_string(c.kv_heads)},
-      {"head_dim", std::to_string(c.head_dim)}, {"intermediate", std::to_string(c.intermediate)}};
-}
 
 bool has_shape(const Facts& model, const Facts& shape) {
   return std::all_of(shape.begin(), shape.end(), [&](const auto& fact) {
@@ -42,7 +35,7 @@ bool has_shape(const Facts& model, const Facts& shape) {
 // is none.
 std::size_t index_of_profile(const std::vector<const LatencyProfile*>& profiles,
                              const std::string& name, const ModelConfig& config) {
-  const Facts shape = shape_of(config);
+  const Facts shape = shape_facts(config);
   const auto at = std::find_if(profiles.begin(), profiles.end(), [&](const LatencyProfile* p) {
     return has_shape(p->identity.model, shape);
   });

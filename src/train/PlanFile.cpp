@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "train/PlanFile.hpp"
 
-#include <algorithm>
+#include <sstream>
 
 #include "base/Error.hpp"
 #include "base/Log.hpp"
@@ -44,6 +44,28 @@ std::pair<std::string, std::string> cut(const std::string& text, char at) {
   return {text.substr(0, place), text.substr(place + 1)};
 }
 
+// The facts of an identity, line by line with other separators.
+std::vector<std::string> texts_of(const ProfileIdentity& identity) {
+  std::vector<std::string> texts;
+  std::istringstream lines(to_lines(identity));
+  for (std::string line; std::getline(lines, line);) {
+    line[line.find('\t')] = '/';
+    line[line.find('\t')] = '=';
+    texts.push_back(line);
+  }
+  return texts;
+}
+
+ProfileIdentity identity_of(const std::vector<std::string>& texts) {
+  std::string lines;
+  for (const std::string& text : texts) {
+    const auto [fact, value] = cut(text, '=');
+    const auto [part, name] = cut(fact, '/');
+    lines += part + '\t' + name + '\t' + value + '\n';
+  }
+  return identity_from_lines(lines);
+}
+
 // Plans place models and change nothing else of a run.
 Setting setting_of(const std::string& text) {
   const auto [key, value] = cut(text, '=');
@@ -56,11 +78,9 @@ Setting setting_of(const std::string& text) {
 }  // namespace
 
 void write_plan(const std::filesystem::path& path, const PlanFile& plan) {
-  PlanText text{plan.ranks, plan.models, {}, {}, plan.seconds, plan.flat_seconds};
+  PlanText text{plan.ranks, plan.models,  texts_of(plan.identity),
+                {},         plan.seconds, plan.flat_seconds};
   for (const auto& [name, value] : plan.settings) text.settings.push_back(name + "=" + value);
-  for (const auto& [part, facts] : kIdentityParts)
-    for (const auto& [name, value] : plan.identity.*facts)
-      text.identity.push_back(std::string(part) + "/" + name + "=" + value);
   param::Schema schema;
   describe(schema, text);
   write_file_atomically(path, schema.current_yaml());
@@ -80,12 +100,7 @@ PlanFile read_plan(const std::filesystem::path& path) {
   PlanFile plan{text.ranks, text.models, {}, text.seconds, text.flat_seconds, {}};
   try {
     for (const std::string& setting : text.settings) plan.settings.push_back(setting_of(setting));
-    for (const std::string& line : text.identity) {
-      const auto [where, value] = cut(line, '=');
-      const auto [part, name] = cut(where, '/');
-      for (const auto& [known, facts] : kIdentityParts)
-        if (part == known) (plan.identity.*facts)[name] = value;
-    }
+    plan.identity = identity_of(text.identity);
   } catch (const Error& error) {
     TAPER_FAIL(ExitCode::kBadInput, path_text(path) << " is no plan (" << error.what()
                                                     << "); make it again with taper plan");

@@ -50,6 +50,7 @@ TEST_CASE("the identity of a run is the same on all ranks and names what speed d
   const ProfileIdentity id = gather_identity(files, WeightType::kF32, ranks);
   CHECK_NOTHROW(require_equal(ranks, "the identity", to_lines(id)));
   CHECK(id.model.at("layers") == "4");
+  for (const auto& [name, value] : shape_facts(files.config)) CHECK(id.model.at(name) == value);
   CHECK(id.model.at("dtype") == "f32");
   CHECK(id.machine.at("ranks") == std::to_string(world_size()));
   CHECK(id.machine.at("ranks_per_node") == std::to_string(std::min(world_size(), 2)));

@@ -21,7 +21,8 @@ PlanFile sample() {
   plan.ranks = 4;
   plan.models = {"policy", "reference"};
   plan.identity.model = {{"layers", "30"}};
-  plan.identity.transport = {{"library", "MPICH 4.0.2"}, {"UCX_TLS", "tcp,self"}};
+  plan.identity.transport = {
+      {"library", "MPICH 4.0.2"}, {"UCX_NET", "a=b/c"}, {"UCX_TLS", "tcp,self"}};
   plan.seconds = 1.5;
   plan.flat_seconds = 2.25;
   plan.settings = {{"Placement/Policy", "0-1:1x2"}, {"Placement/Reference", "2-3:2x1"}};
@@ -81,6 +82,8 @@ TEST_CASE("a plan that cannot be read is an error that names it") {
   spill(path, "Plan: {Ranks: 2, Settings: [Training/Iterations=1]}\n");
   CHECK_THROWS_MATCHES(read(run), Error,
                        MessageMatches(ContainsSubstring("Training/Iterations places no model")));
+  spill(path, "Plan: {Ranks: 2, Settings: [Placement/Policy=0], Identity: [soul/weight=21]}\n");
+  CHECK_THROWS_MATCHES(read_plan(path), Error, MessageMatches(ContainsSubstring("is no plan")));
   spill(path, "Plan: {Ranks: 2}\n");
   CHECK_THROWS_AS(read_plan(path), Error);
   CHECK_THROWS_MATCHES(read("Model: {Directory: m}\nPlacement: {Strategy: plan}\n"), Error,
