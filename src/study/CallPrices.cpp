@@ -173,19 +173,13 @@ std::int64_t CallPrices::reward_ns(const ModelLayout& layout) const {
   });
 }
 
-std::int64_t CallPrices::reference_ns(const ModelLayout& layout, const UpdateSteps& steps) const {
-  return once("reference", steps.mini_batches, layout, [&] {
+std::int64_t CallPrices::forward_ns(const ModelLayout& layout, const UpdateSteps& steps,
+                                    LearnsFrom from) const {
+  const bool with_targets = from == LearnsFrom::kLogProbs;
+  return once(with_targets ? "reference" : "values", steps.mini_batches, layout, [&] {
     const int replicas = layout.grid.dp;
     return slowest(PassKind::kForward, layout, large_batches(dealt(replicas, steps), replicas, 1),
-                   [&](const std::vector<int>& members) { return inputs(members, true); });
-  });
-}
-
-std::int64_t CallPrices::values_ns(const ModelLayout& layout, const UpdateSteps& steps) const {
-  return once("values", steps.mini_batches, layout, [&] {
-    const int replicas = layout.grid.dp;
-    return slowest(PassKind::kForward, layout, large_batches(dealt(replicas, steps), replicas, 1),
-                   [&](const std::vector<int>& members) { return inputs(members, false); });
+                   [&](const std::vector<int>& members) { return inputs(members, with_targets); });
   });
 }
 

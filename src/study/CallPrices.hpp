@@ -48,12 +48,16 @@ class CallPrices {
 
   // A reward model reads whole samples.
   std::int64_t reward_ns(const ModelLayout& layout) const;
-  // Log-probs of all responses, dealt as the policy learns from them.
-  std::int64_t reference_ns(const ModelLayout& layout, const UpdateSteps& steps) const;
-  // Values of all responses, where the critic will train them.
-  std::int64_t values_ns(const ModelLayout& layout, const UpdateSteps& steps) const;
-  // Learning from all samples: the policy by log-probs, the critic by values.
   enum class LearnsFrom { kLogProbs, kValues };
+  // Log-probs of all responses, dealt as the policy learns from them.
+  std::int64_t reference_ns(const ModelLayout& layout, const UpdateSteps& steps) const {
+    return forward_ns(layout, steps, LearnsFrom::kLogProbs);
+  }
+  // Values of all responses, where the critic will train them.
+  std::int64_t values_ns(const ModelLayout& layout, const UpdateSteps& steps) const {
+    return forward_ns(layout, steps, LearnsFrom::kValues);
+  }
+  // Learning from all samples: the policy by log-probs, the critic by values.
   std::int64_t update_ns(const ModelLayout& layout, const UpdateSteps& steps,
                          LearnsFrom from) const;
   // The generation, in replicas of the grid or, if layouts may change, of its degree and larger
@@ -64,6 +68,8 @@ class CallPrices {
  private:
   using Batches = std::vector<std::vector<int>>;
 
+  std::int64_t forward_ns(const ModelLayout& layout, const UpdateSteps& steps,
+                          LearnsFrom from) const;
   int length(int sample) const;
   PassWork whole(const std::vector<int>& members) const;
   PassWork inputs(const std::vector<int>& members, bool with_targets) const;
