@@ -85,7 +85,7 @@ const Table kUpdate = {
     {"actor/reward_kl_penalty", "nat", "KL to the reference model, in the reward"},
     {"actor/reward_kl_penalty_coeff", "1", "coefficient of the KL in the reward"},
     {"actor/early_token_share", "1",
-     "share of response tokens learned from while others were generated (Training/Stream)"},
+     "share of response tokens learned from while others were generated (Training/Early Learning)"},
     {"actor/grad_norm", "1", "norm of the gradient before clipping"},
     {"actor/lr", "1", "learning rate"},
     {"actor/skipped_steps", "1",

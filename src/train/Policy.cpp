@@ -21,7 +21,7 @@ TrainingModelOptions model_options(const RunOptions& o, const Placement& placeme
 
 // About the totals of a step; they need not be near.
 StepTotals stand_in(const RunOptions& o) {
-  if (!o.training.stream) return {};
+  if (!o.training.early_learning) return {};
   const std::int64_t samples =
       std::int64_t{o.rollout.prompts} * o.rollout.samples / o.training.mini_batches;
   constexpr int kUsualShare = 4;  // of the longest response

@@ -106,7 +106,7 @@ TrainPassOptions RunOptions::pass_options() const {
   TrainPassOptions pass = training.train_pass(model.kv_type());
   pass.max_rows = std::max(pass.max_rows, static_cast<int>(max_positions()));
   pass.shares_prefixes = training.shared_prompts;
-  pass.bundles_of_prompts = training.stream;
+  pass.bundles_of_prompts = training.early_learning;
   return pass;
 }
 
@@ -140,13 +140,13 @@ std::vector<std::string> critic_problems(const RunOptions& o) {
 }
 
 // Why prompts cannot be learned from one by one.
-std::vector<std::string> stream_problems(const RunOptions& o) {
-  if (!o.training.stream) return {};
+std::vector<std::string> early_learning_problems(const RunOptions& o) {
+  if (!o.training.early_learning) return {};
   std::vector<std::string> list;
   const auto refuse = [&](bool is_so, const std::string& what, const std::string& advice) {
     if (is_so)
-      list.push_back("Training/Stream is on, but " + what + "; " + advice +
-                     ", or switch Stream off");
+      list.push_back("Training/Early Learning is on, but " + what + "; " + advice +
+                     ", or switch Early Learning off");
   };
   const AdvantageOptions& advantage = o.experience.advantage;
   refuse(o.training.exactness != Exactness::kLayout,
@@ -299,7 +299,7 @@ std::vector<std::string> placement_problems(const RunOptions& o) {
 std::vector<std::string> RunOptions::problems() const {
   std::vector<std::string> list = algorithm_problems(*this);
   for (const auto& more : {critic_problems(*this), truth_problems(*this), reward_problems(*this),
-                           placement_problems(*this), stream_problems(*this)})
+                           placement_problems(*this), early_learning_problems(*this)})
     list.insert(list.end(), more.begin(), more.end());
   if (training.mini_batches > rollout.prompts)
     list.push_back("Training/Mini Batches is " + std::to_string(training.mini_batches) +

@@ -30,8 +30,8 @@ struct TrainingOptions : PassOptions {
   std::int64_t iterations = 45;
   int mini_batches = 2;
   int epochs = 1;
-  bool shared_prompts = true;  // samples of a prompt in one micro-batch share it
-  bool stream = false;         // learns from prompts while others are still generated
+  bool shared_prompts = true;   // samples of a prompt in one micro-batch share it
+  bool early_learning = false;  // learns from prompts while others are still generated
 };
 
 // The critic of estimators that need one.

@@ -250,9 +250,9 @@ void describe(param::Section& schema, RunOptions& o) {
       "Shared Prompts", o.training.shared_prompts,
       "Compute a prompt once for all of its samples in a micro-batch, which changes no log-prob, "
       "but how gradients are rounded");
-  t.flag("Stream", o.training.stream,
+  t.flag("Early Learning", o.training.early_learning,
          "Learn from a prompt as soon as its responses have ended, on ranks that have nothing to "
-         "generate, while others generate (doc/streaming.md)");
+         "generate, while others generate (doc/early-learning.md)");
   describe_optimizer(schema, o.adamw, o.schedule, ScheduleEnd::kGiven);
   describe_critic(schema, o.critic);
   describe_placement(schema, o.placement);

@@ -129,7 +129,7 @@ TrainJob::TrainJob(const RunOptions& options, const std::string& config_text, co
       files_(open_model(options)),
       rollout_phase_(plan_.phase("rollout")),
       // What is learned early is kept beside the KV cache.
-      training_phase_(options.training.stream ? rollout_phase_ : plan_.phase("training")),
+      training_phase_(options.training.early_learning ? rollout_phase_ : plan_.phase("training")),
       critic_phase_(plan_.phase("critic")),
       generator_(make_generator(options, placement, files_,
                                 blocks_.find(placement.generation.ranks()), rollout_phase_)),
@@ -268,7 +268,8 @@ void TrainJob::create() {
   if (exits_) exits_->create(*arena_);
   judge_.load_models(*arena_);
   if (generator_) generator_->create(policy_.packed(), *arena_, rope, trained_drafts());
-  if (options_.training.stream) early_.emplace(options_, ranks_, placement_, policy_, judge_);
+  if (options_.training.early_learning)
+    early_.emplace(options_, ranks_, placement_, policy_, judge_);
   if (exits_)
     policy_.trainer().set_observer([this](const MicroBatch& batch) {
       TrainingModel& model = *policy_.model();

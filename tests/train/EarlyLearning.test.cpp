@@ -13,8 +13,8 @@ using namespace taper::test;
 
 namespace {
 
-struct StreamRuns : TrainRuns {
-  StreamRuns() { make_model(ranks, path("model")); }
+struct EarlyRuns : TrainRuns {
+  EarlyRuns() { make_model(ranks, path("model")); }
 
   // Most responses are short and a few long: whoever has none of these waits.
   RunOptions options(const std::string& output) const {
@@ -22,7 +22,7 @@ struct StreamRuns : TrainRuns {
     o.rollout.prompts = 8;
     o.rollout.max_new_tokens = 256;
     o.rollout.lengths = "straggler";
-    o.training.stream = true;
+    o.training.early_learning = true;
     o.training.max_tokens = 512;
     o.training.bundle_tokens = 128;
     o.training.mini_batches = 1;
@@ -52,7 +52,7 @@ struct StreamRuns : TrainRuns {
 }  // namespace
 
 TEST_CASE("when and where prompts are learned from changes no bit") {
-  StreamRuns f;
+  EarlyRuns f;
   for (const int mini_batches : {1, 3}) {
     INFO(mini_batches << " mini-batches");
     const std::string suffix = std::to_string(mini_batches);
@@ -77,7 +77,7 @@ TEST_CASE("when and where prompts are learned from changes no bit") {
 }
 
 TEST_CASE("a run that learns early and is resumed has the bits of one that is not") {
-  StreamRuns f;
+  EarlyRuns f;
   RunOptions options = f.options("");
   options.checkpoint.every = 1;
   f.run_straight_and_in_parts(options);

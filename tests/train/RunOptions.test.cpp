@@ -266,11 +266,11 @@ TEST_CASE("prompts are learned from early only where each can be learned from al
     RunOptions o;
     set(o);
     CHECK(o.problems().empty());
-    o.training.stream = true;
-    check_problem(o.problems(), {"Training/Stream is on", what});
+    o.training.early_learning = true;
+    check_problem(o.problems(), {"Training/Early Learning is on", what});
   };
   RunOptions plain;
-  plain.training.stream = true;
+  plain.training.early_learning = true;
   CHECK(plain.problems().empty());
   refused("Training/Exactness", [](RunOptions& o) { o.training.exactness = Exactness::kRun; });
   refused("Algorithm/Estimator", [](RunOptions& o) {

@@ -1,0 +1,104 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""Times iterations that learn from prompts while others are generated beside iterations that do not.
+
+    python tests/bench/early_learning.py --taper build/default/bin/taper --lengths straggler heavy-tail log-normal narrow
+
+Runs of data/quickstart.yaml with prescribed lengths and one mini-batch. An arm is a name and settings,
+NAME:KEY=VALUE,KEY=VALUE; the first one of --arms is the measure. Arms alternate in each of --rounds rounds, in another
+order in each. Times are medians over rounds of the mean iteration after the first, in brackets the least and the most;
+`faster` is the time of the first arm of the same round over this one. `early` is the share of response tokens learned
+from while others were generated. Arms with Training/Early Learning must have the same weights.
+"""
+
+import argparse
+import json
+import random
+import statistics
+import subprocess
+import sys
+import tempfile
+from pathlib import Path
+
+from taper_tables import assignments, print_head, print_row
+
+ROOT = Path(__file__).resolve().parents[2]
+APART = "Placement/Strategy=separation"
+ARMS = ["off", "on:Training/Early Learning=true", f"separation:{APART}", f"separation, on:{APART},Training/Early Learning=true"]
+
+
+def run(options, folder, law, arm, number):
+    name, _, settings = arm.partition(":")
+    output = folder / f"{law}-{name.replace(', ', '-')}-{number}"
+    values = {
+        "Training/Iterations": options.iterations,
+        "Training/Mini Batches": 1,
+        "Rollout/Lengths": law,
+        "Rollout/Max New Tokens": options.tokens,
+        "Evaluation/Every": 0,
+        "Checkpoint/Every": 0,
+        "Output/Directory": output,
+    } | dict(text.split("=", 1) for text in [*settings.split(","), *options.set] if text)
+    run_file = options.run or ROOT / "data/quickstart.yaml"
+    command = [*options.launcher.split(), options.taper, "train", run_file, *assignments(values)]
+    done = subprocess.run(command, capture_output=True, text=True, stdin=subprocess.DEVNULL, check=False)
+    if done.returncode != 0:
+        sys.exit(f"{name}: taper ended with code {done.returncode}:\n{done.stdout[-2000:]}{done.stderr[-2000:]}")
+    lines = [json.loads(line) for line in (output / "metrics.jsonl").read_text().splitlines()]
+    lines = [line for line in lines if "timing_s/gen" in line][1:]
+
+    def mean(metric):
+        return statistics.mean(line.get(metric, 0.0) for line in lines)
+
+    weights = (output / f"checkpoints/iter_{options.iterations:06d}/model.safetensors").read_bytes()
+    return {
+        "step": mean("timing_s/step"),
+        "gen": mean("timing_s/gen"),
+        "update": mean("timing_s/update_actor"),
+        "early": mean("actor/early_token_share"),
+        "weights": hash(weights),
+    }
+
+
+def band(numbers, form):
+    return f"{statistics.median(numbers):{form}} ({min(numbers):{form}} to {max(numbers):{form}})"
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--taper", required=True, help="the executable")
+    parser.add_argument("--run", type=Path, help="another run file")
+    parser.add_argument("--lengths", nargs="+", default=["straggler"], help="Rollout/Lengths")
+    parser.add_argument("--arms", nargs="+", default=ARMS)
+    parser.add_argument("--rounds", type=int, default=5)
+    parser.add_argument("--iterations", type=int, default=6)
+    parser.add_argument("--tokens", type=int, default=512, help="limit of a response")
+    parser.add_argument("--set", action="append", default=[], metavar="NAME=VALUE", help="another parameter")
+    parser.add_argument("--launcher", default="mpiexec -n 2 -bind-to core")
+    options = parser.parse_args()
+    print_head("lengths", "arm", "iteration, s", "faster", "gen, s", "update, s", "early")
+    order = random.Random(1)
+    with tempfile.TemporaryDirectory() as scratch:
+        for law in options.lengths:
+            found = {arm: [] for arm in options.arms}
+            for number in range(options.rounds):
+                for arm in order.sample(options.arms, len(options.arms)):
+                    found[arm].append(run(options, Path(scratch), law, arm, number))
+            first = found[options.arms[0]]
+            equal = {r["weights"] for arm, results in found.items() if "Early Learning=true" in arm for r in results}
+            if len(equal) > 1:
+                sys.exit(f"{law}: runs with Training/Early Learning have different weights")
+            for arm, results in found.items():
+                print_row(
+                    law,
+                    arm.partition(":")[0],
+                    band([r["step"] for r in results], ".2f"),
+                    band([a["step"] / b["step"] for a, b in zip(first, results)], ".3f") + "x",
+                    f"{statistics.median(r['gen'] for r in results):.2f}",
+                    f"{statistics.median(r['update'] for r in results):.2f}",
+                    f"{statistics.mean(r['early'] for r in results):.0%}",
+                )
+
+
+if __name__ == "__main__":
+    main()
