@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "base/Path.hpp"
 
+#include <algorithm>
 #include <system_error>
 
 namespace taper {
@@ -23,6 +24,18 @@ std::string path_advice(const std::filesystem::path& path) {
 
 std::filesystem::path without_end_slash(const std::filesystem::path& path) {
   return path.has_filename() || !path.has_relative_path() ? path : path.parent_path();
+}
+
+std::filesystem::path place_of(const std::filesystem::path& path) {
+  std::error_code error;
+  const auto whole = std::filesystem::absolute(path, error);
+  const auto place = std::filesystem::weakly_canonical(whole, error);
+  return without_end_slash(error ? whole.lexically_normal() : place);
+}
+
+bool is_within(const std::filesystem::path& path, const std::filesystem::path& directory) {
+  const auto place = place_of(path), top = place_of(directory);
+  return std::mismatch(top.begin(), top.end(), place.begin(), place.end()).first == top.end();
 }
 
 }  // namespace taper

@@ -24,4 +24,11 @@ std::string path_advice(const std::filesystem::path& path);
 // directory can be made of it.
 std::filesystem::path without_end_slash(const std::filesystem::path& path);
 
+// A name by which two paths to one place are equal, be it by a link, "..", or a slash at the end.
+// What cannot be looked at keeps the links in its name.
+std::filesystem::path place_of(const std::filesystem::path& path);
+
+// Whether a path is that directory or lies in it; neither need exist.
+bool is_within(const std::filesystem::path& path, const std::filesystem::path& directory);
+
 }  // namespace taper

@@ -11,11 +11,6 @@ namespace {
 
 namespace fs = std::filesystem;
 
-// A name by which two paths to one place are equal, also with a slash at the end.
-fs::path place_of(const fs::path& path) {
-  return without_end_slash(fs::weakly_canonical(fs::absolute(path)));
-}
-
 ResumePoint point_of(const fs::path& given) {
   TAPER_VALIDATE(fs::is_directory(given),
                  "--resume " << path_text(given) << " is not a directory; " << path_advice(given));

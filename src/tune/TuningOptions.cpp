@@ -28,8 +28,21 @@ void add_validation_problems(const TuningOptions& o, const std::vector<std::stri
 
 }  // namespace
 
-std::vector<std::string> SftOptions::problems() const {
+std::vector<std::string> TuningOptions::problems() const {
   std::vector<std::string> list;
+  if (is_within(run_path(), output))
+    list.push_back("Output/Run Directory is " + path_text(run_path()) +
+                   ", which is Output/Directory or lies in it (the trained model would replace the "
+                   "metrics and checkpoints there); name a directory beside it");
+  if (!model.directory.empty() && is_within(model.directory, output))
+    list.push_back("Output/Directory is " + path_text(output) +
+                   ", which is Model/Directory or contains it (the trained model would replace "
+                   "that model); name another directory");
+  return list;
+}
+
+std::vector<std::string> SftOptions::problems() const {
+  std::vector<std::string> list = TuningOptions::problems();
   if (epochs > 0 && data.files.empty())
     list.push_back("Training/Epochs is " + std::to_string(epochs) +
                    ", but there are no Data/Files (in-tree tasks have no end); name files, or set "
@@ -39,7 +52,7 @@ std::vector<std::string> SftOptions::problems() const {
 }
 
 std::vector<std::string> RewardModelOptions::problems() const {
-  std::vector<std::string> list;
+  std::vector<std::string> list = TuningOptions::problems();
   if (data.files.empty())
     list.push_back("Data/Files is not set (JSONL files of preference pairs); name some");
   if (epochs == 0 && steps == 0)

@@ -28,6 +28,8 @@ struct TuningOptions : JobOptions {
   std::string run_directory;           // all else; empty: `output` with ".run" at its end
 
   std::string run_path() const;
+  // Of places that the trained model would replace.
+  std::vector<std::string> problems() const;
 };
 
 struct SftOptions : TuningOptions {

@@ -26,3 +26,21 @@ TEST_CASE("a directory has one name, with or without a slash at its end") {
   CHECK(without_end_slash("/") == "/");
   CHECK(without_end_slash("") == "");
 }
+
+TEST_CASE("a place is known by all its names") {
+  const auto here = std::filesystem::current_path();
+  CHECK(place_of("no/such/../dir/") == here / "no/dir");
+  CHECK(place_of(here / "no/dir") == place_of("no/dir"));
+  const std::filesystem::path long_name(std::string(300, 'x'));  // cannot be looked at
+  CHECK(place_of(long_name / "..") == here);
+}
+
+TEST_CASE("a path is within a directory by what it is, not by its letters") {
+  CHECK(is_within("a/b", "a"));
+  CHECK(is_within("a", "a/"));
+  CHECK(is_within("a/../b/c", "./b"));
+  CHECK(is_within("a", "/"));
+  CHECK(!is_within("a2", "a"));
+  CHECK(!is_within("a", "a/b"));
+  CHECK(!is_within("a/../c", "a"));
+}
