@@ -80,6 +80,7 @@ double mean_kl(const SampleSet& samples, KlEstimator kind) {
 
 double adapted_kl_coef(const KlOptions& o, double coef, double kl, std::int64_t samples) {
   if (o.control == KlControl::kFixed) return coef;
+  TAPER_EXPECT(static_cast<double>(samples) < 5.0 * o.horizon);
   const double error = std::clamp(kl / o.target - 1.0, -0.2, 0.2);
   return coef * (1.0 + error * static_cast<double>(samples) / o.horizon);
 }

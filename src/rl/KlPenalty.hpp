@@ -53,7 +53,8 @@ std::vector<double> token_rewards(const Sample& sample, double score, const KlOp
 double mean_kl(const SampleSet& samples, KlEstimator kind);
 
 // The coefficient after an iteration with that KL and number of samples (Ziegler et al., "Fine-
-// tuning language models from human preferences", 2019).
+// tuning language models from human preferences", 2019). From 5 x horizon samples on it could fall
+// to zero or below, and the penalty become a bonus: RunOptions::problems() refuses that.
 double adapted_kl_coef(const KlOptions& options, double coef, double kl, std::int64_t samples);
 
 }  // namespace taper

@@ -89,6 +89,14 @@ std::vector<std::string> algorithm_problems(const RunOptions& o) {
         "Algorithm/Importance Weights and Algorithm/Rejection must not be token if "
         "Algorithm/Policy Loss is gspo (which uses one ratio per sequence); set them to sequence, "
         "geometric or none");
+  const KlOptions& kl = o.experience.kl;
+  const double samples = static_cast<double>(o.rollout.prompts) * o.rollout.samples;
+  if (kl.control == KlControl::kAdaptive && samples >= 5.0 * kl.horizon)
+    list.push_back(format_text(
+        "Algorithm/KL Horizon is %g and Rollout/Prompts x Rollout/Samples Per Prompt %.0f (from 5 "
+        "horizons on, one iteration could bring the coefficient to zero or below); raise "
+        "Algorithm/KL Horizon above %g",
+        kl.horizon, samples, samples / 5.0));
   return list;
 }
 

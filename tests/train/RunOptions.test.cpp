@@ -254,6 +254,22 @@ TEST_CASE("settings of the algorithm that do not fit each other are refused") {
   o.dynamic.on = true;
   check_problem(o.problems(), {"Algorithm/Dynamic Sampling", "Rollout/Samples Per Prompt is 1"});
   o = {};
+  KlOptions& kl = o.experience.kl;
+  kl.coef = 0.1;
+  kl.place = KlPlace::kReward;
+  kl.control = KlControl::kAdaptive;
+  kl.horizon = 100.0;
+  o.rollout.prompts = 64;
+  o.rollout.samples = 8;  // 512: the coefficient could become -0.024 times itself
+  check_problem(o.problems(), {"Algorithm/KL Horizon is 100", "512", "above 102.4"});
+  kl.horizon = 102.4;
+  check_problem(o.problems(), {"Algorithm/KL Horizon is 102.4"});
+  kl.horizon = 103.0;
+  CHECK(o.problems().empty());
+  kl.horizon = 100.0;
+  kl.control = KlControl::kFixed;
+  CHECK(o.problems().empty());
+  o = {};
   o.dynamic.on = true;
   o.rewards.emplace_back().kind = RewardKind::kOverlong;
   check_problem(o.problems(), {"Algorithm/Dynamic Sampling", "only length, overlong"});
