@@ -66,14 +66,16 @@ StopRequest::~StopRequest() {
   pthread_sigmask(SIG_SETMASK, &before_, nullptr);
 }
 
-// Blocked signals that came stay pending: no handler, no state of our own.
+// Blocked signals that came stay pending: no handler, no state of our own. The deadline needs some:
+// the clock may be set back, and the world must still hear of what a group has stopped for.
 StopReason StopRequest::mine() const {
   sigset_t pending;
   sigpending(&pending);
   if (sigismember(&pending, SIGTERM) == 1) return StopReason::kTerminate;
   if (sigismember(&pending, SIGINT) == 1) return StopReason::kInterrupt;
   if (sigismember(&pending, SIGUSR1) == 1) return StopReason::kUser;
-  return seconds_since_1970() >= deadline_ ? StopReason::kDeadline : StopReason::kNone;
+  is_over_ = is_over_ || seconds_since_1970() >= deadline_;
+  return is_over_ ? StopReason::kDeadline : StopReason::kNone;
 }
 
 StopReason StopRequest::agreed(const Group& group) const {

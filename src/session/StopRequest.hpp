@@ -31,7 +31,8 @@ class StopRequest {
   StopRequest(const StopRequest&) = delete;
   StopRequest& operator=(const StopRequest&) = delete;
 
-  // Seconds since 1970 at which to stop, infinity for never.
+  // Seconds since 1970 at which to stop, infinity for never. Once mine() has seen one pass, a later
+  // one changes nothing.
   void set_deadline(double seconds) { deadline_ = seconds; }
 
   // What this process knows. Once asked for, a stop stays so.
@@ -42,6 +43,7 @@ class StopRequest {
 
  private:
   double deadline_ = std::numeric_limits<double>::infinity();
+  mutable bool is_over_ = false;  // the deadline
   sigset_t signals_{}, before_{};
 };
 

@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "base/Bytes.hpp"
+#include "base/Error.hpp"
 #include "base/Log.hpp"
 #include "base/Text.hpp"
 #include "rollout/GeneratedSample.hpp"
@@ -168,6 +169,9 @@ std::optional<SampleSet> Rollouts::round(std::int64_t iteration, StopAgreement& 
   if (journal_.is_on())
     for (const Sample& s : samples) made_.push_back(record_of(s, false));
   if (stop.reached()) return std::nullopt;
+  TAPER_INSIST(
+      generator_ == nullptr || !generator_->stopped(),
+      "the generation was stopped, but the job was not (it would train truncated responses)");
   std::vector<Outcome> outcomes;
   if (round.is_race) {
     SampleSet all(ranks_.world(), std::move(samples));

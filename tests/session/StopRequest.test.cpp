@@ -54,6 +54,19 @@ TEST_CASE("a deadline that is over stops") {
   CHECK(to_string(stop.mine()) == "deadline");
 }
 
+TEST_CASE("a deadline that has passed stays so, as if the clock were set back behind it") {
+  const Group world = Group::world(MPI_COMM_WORLD);
+  StopRequest stop;
+  StopAgreement agreement(&stop, world);
+  const double now = static_cast<double>(std::time(nullptr));
+  if (rank_of_world() == 0) stop.set_deadline(now - 1.0);
+  CHECK(agreement.is_wanted_in(world));
+  stop.set_deadline(now + 1e6);  // as much later as the clock is earlier
+  CHECK(stop.mine() == (rank_of_world() == 0 ? StopReason::kDeadline : StopReason::kNone));
+  CHECK(agreement.reached());
+  CHECK(agreement.reason() == StopReason::kDeadline);
+}
+
 TEST_CASE("the deadline comes from the environment") {
   ::unsetenv("TAPER_DEADLINE");
   CHECK(deadline_of_environment() > 1e300);
