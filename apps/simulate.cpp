@@ -8,6 +8,7 @@
 #include "Commands.hpp"
 #include "base/Error.hpp"
 #include "base/Path.hpp"
+#include "base/Text.hpp"
 #include "io/AtomicFile.hpp"
 #include "io/InputPath.hpp"
 #include "io/OutputPath.hpp"
@@ -104,6 +105,24 @@ void declare(param::CommandLine& line, Arguments& a) {
             "validates the cases, prints degrees, memory and sequences in flight, and exits");
 }
 
+// Throws Error if an option would have no effect beside the others.
+void require_compatible(const Arguments& a) {
+  std::vector<std::string> tables;
+  if (!a.calibrate.empty()) tables.push_back("--calibrate");
+  if (a.rounds) tables.push_back("--rounds");
+  if (a.placements) tables.push_back("--placements");
+  TAPER_VALIDATE(tables.size() < 2, join(tables, " and ")
+                                        << " cannot be used together (each prints "
+                                           "a table of its own); choose one");
+  TAPER_VALIDATE(tables.empty() || a.output.empty(),
+                 "--output cannot be used with " << tables.front()
+                                                 << " (which prints a table only); leave one of "
+                                                    "them out");
+  TAPER_VALIDATE(a.calibrate.empty() || !a.check,
+                 "--check cannot be used with --calibrate (which simulates nothing that could be "
+                 "checked); leave one of them out");
+}
+
 }  // namespace
 
 int run_simulate(int argc, char** argv) {
@@ -118,10 +137,7 @@ int run_simulate(int argc, char** argv) {
     std::fputs(schema.defaults_yaml().c_str(), stdout);
     return 0;
   }
-  TAPER_VALIDATE(!a.rounds || !a.placements, "--rounds and --placements print one table each");
-  TAPER_VALIDATE((!a.rounds && !a.placements) || a.output.empty(),
-                 "--output cannot be used with --rounds or --placements (which print a table "
-                 "only); leave one of them out");
+  require_compatible(a);
   if (!a.output.empty()) require_writable(a.output);
   const std::vector<Row> rows = rows_of(a);
   std::vector<SimulateOptions> cases(rows.size());

@@ -293,6 +293,16 @@ TEST_CASE("simulate names what it cannot use") {
   scratch.refuses("simulate --check --set \"Machine/Device/Memory GB=1\"",
                   {"Machine/Device/Memory GB is 1"});
   scratch.refuses("simulate --calibrate missing.h5", {"missing.h5"});
+  scratch.refuses("simulate --rounds --placements", {"--rounds and --placements", "choose one"});
+  for (const std::string table : {"--calibrate missing.h5", "--rounds", "--placements"})
+    scratch.refuses("simulate --output " + scratch / "out.jsonl " + table,
+                    {"--output cannot be used with " + table.substr(0, table.find(' ')),
+                     "leave one of them out"});
+  for (const std::string table : {"--rounds", "--placements"})
+    scratch.refuses("simulate --calibrate missing.h5 " + table,
+                    {"--calibrate and " + table, "choose one"});
+  scratch.refuses("simulate --calibrate missing.h5 --check",
+                  {"--check cannot be used with --calibrate", "leave one of them out"});
 }
 
 TEST_CASE("replay names what it cannot use") {
