@@ -68,6 +68,7 @@ int run_tuning(int argc, char** argv, const CommandText& words) {
   stop.set_deadline(arguments.job_deadline() - options.deadline_margin);
   const TuningContext context{schema.current_yaml(), &stop};
   const JobLife life{.directory = run,
+                     .directory_key = "Output/Run Directory",
                      .status = StatusFile(run),
                      .outputs = outputs_of(options),
                      .tp_degrees = {options.training.tp},

@@ -50,7 +50,9 @@ ExitCode JobLife::live_on(const Ranks& ranks, FailureNote& note, const MakeJob& 
       OutputLock::require_free(ranks, output.what, output.lock);
     const std::unique_ptr<Job> job = make(ranks);
     report_memory(ranks, job->memory_plan());
-    const auto find = [&] { return find_resume_point(ranks, resume, directory.path()); };
+    const auto find = [&] {
+      return find_resume_point(ranks, resume, directory.path(), directory_key);
+    };
     const RunStart start = job->examine(
         find(), purpose == Purpose::kCheck ? CheckpointCheck::kContents : CheckpointCheck::kHead);
     if (purpose == Purpose::kCheck) {

@@ -30,6 +30,7 @@ struct JobLife {
   };
 
   RunDirectory directory;
+  const char* directory_key = "Output/Directory";  // by which users know it
   StatusFile status;
   std::vector<JobOutput> outputs;
   std::vector<int> tp_degrees = {};  // that the job's groups have

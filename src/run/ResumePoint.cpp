@@ -35,28 +35,27 @@ fs::path run_in(const RunDirectory& output) {
   return rollouts.empty() ? fs::path() : rollouts.front();
 }
 
-ResumePoint resolve(const fs::path& given, const fs::path& output) {
+ResumePoint resolve(const fs::path& given, const fs::path& output, const std::string& key) {
   ResumePoint point = point_of(given);
   const fs::path store = point.store.empty() ? point.checkpoint.parent_path() : point.store;
   point.is_own = store == place_of(RunDirectory(output).checkpoints());
   if (point.is_own) return point;
   const fs::path other = run_in(output);
-  TAPER_VALIDATE(
-      other.empty(),
-      "--resume " << path_text(given) << " belongs to another run than Output/Directory "
-                  << path_text(output) << " (which contains " << path_text(other)
-                  << "); to start a new run from that checkpoint, name a new Output/Directory; to "
-                     "continue the run that is there, use --resume auto");
+  TAPER_VALIDATE(other.empty(),
+                 "--resume " << path_text(given) << " belongs to another run than " << key << " "
+                             << path_text(output) << " (which contains " << path_text(other)
+                             << "); to start a new run from that checkpoint, name a new " << key
+                             << "; to continue the run that is there, use --resume auto");
   return point;
 }
 
 }  // namespace
 
-ResumePoint find_resume_point(const Ranks& ranks, const std::string& resume,
-                              const fs::path& output) {
+ResumePoint find_resume_point(const Ranks& ranks, const std::string& resume, const fs::path& output,
+                              const std::string& key) {
   if (resume == "none") return {};
   if (resume == "auto") return {{}, RunDirectory(output).checkpoints()};
-  return from_rank_0(ranks, [&] { return resolve(resume, output); });
+  return from_rank_0(ranks, [&] { return resolve(resume, output, key); });
 }
 
 }  // namespace taper

@@ -115,6 +115,20 @@ TEST_CASE("reward-model names what it cannot learn") {
   CHECK(!fs::exists(scratch / "rewards"));
 }
 
+TEST_CASE("reward-model says which directory has another run") {
+  const Scratch scratch;
+  const std::string file = scratch / "pairs.jsonl", checkpoint = scratch / "other";
+  spill(file, pairs(3));
+  for (const std::string& directory : {checkpoint, scratch / "log"})
+    fs::create_directories(directory);
+  spill(checkpoint + "/manifest.json", "{}");
+  spill(scratch / "log/metrics.jsonl", "");
+  scratch.refuses(
+      train_rewards(scratch, file) + set("Output/Run Directory", scratch / "log") +
+          " --check --resume " + checkpoint,
+      {"belongs to another run than Output/Run Directory", "name a new Output/Run Directory"});
+}
+
 TEST_CASE("reward-model tells its parameters") {
   const Outcome defaults = run("reward-model --dump-default");
   CHECK(defaults.code == 0);

@@ -84,7 +84,12 @@ TEST_CASE("another run's checkpoint begins a new run, in a directory without one
   CHECK_NOTHROW(f.find(from, "new"));
 
   f.refuses(from, "b", {"iter_000002 belongs to another run", "/b ", "--resume auto"});
-  f.refuses(f.scratch / "a", "b", {"another run"});
+  f.refuses(f.scratch / "a", "b", {"another run", "name a new Output/Directory;"});
+  CHECK_THROWS_MATCHES(
+      find_resume_point(f.ranks, from.string(), f.scratch / "b", "Output/Run Directory"), Error,
+      MessageMatches(ContainsSubstring("another run than Output/Run Directory ") &&
+                     ContainsSubstring("name a new Output/Run Directory;")));
+  barrier(f.ranks.world());
   for (const char* file : {"metrics.jsonl", "run.h5", "rollouts/iter_000001.h5"}) {
     f.on_rank_0([&] { spill(f.scratch / "new" / file, ""); });
     f.refuses(from, "new", {fs::path(file).filename()});
