@@ -6,6 +6,7 @@
 
 #include "Commands.hpp"
 #include "RunArguments.hpp"
+#include "RunRewards.hpp"
 #include "base/Error.hpp"
 #include "base/Log.hpp"
 #include "base/Path.hpp"
@@ -14,9 +15,11 @@
 #include "param/CommandLine.hpp"
 #include "param/Schema.hpp"
 #include "profile/RunIdentity.hpp"
+#include "session/LayoutChecks.hpp"
 #include "session/Session.hpp"
 #include "session/StopRequest.hpp"
 #include "study/PlanJob.hpp"
+#include "train/RunDegrees.hpp"
 #include "train/RunOptions_params.hpp"
 #include "workers/Spawner.hpp"
 
@@ -65,32 +68,21 @@ param::ParamFile file_of(const Arguments& a) {
   return file;
 }
 
-// Tries the strategies, then the best ones, beside the run's directory. False if a stop request
-// came.
-bool measure(PlannedPlacements& plans, const Arguments& a, const RunOptions& run,
-             const Ranks& ranks, const MakeTrainJob& make) {
-  const std::string directory = without_end_slash(run.output).string() + ".trial";
-  const auto trial = [&](std::vector<PlannedPlacement> PlannedPlacements::*list, int most) {
-    const auto count = from_rank_0(ranks, [&] { return static_cast<int>((plans.*list).size()); });
-    for (int i = 0; i < std::min(count, most); ++i) {
-      const auto settings = from_rank_0(ranks, [&] { return (plans.*list)[i].settings; });
-      std::int64_t bytes = 0;
-      const std::string lack = memory_problem(placed(run, settings), ranks, make, bytes);
-      if (ranks.rank() == 0) (plans.*list)[i].rank_bytes = bytes;
-      if (!lack.empty()) {
-        if (ranks.rank() == 0) TAPER_WARN("not tried: " << (plans.*list)[i].name << ": " << lack);
-        continue;
-      }
-      const auto seconds =
-          time_placement(placed(run, settings), ranks, make, directory, a.iterations);
-      if (!seconds) return false;
-      if (ranks.rank() == 0) (plans.*list)[i].measured_s = seconds;
-    }
-    return true;
+// Throws Error if the ranks that are started, or the paths, cannot give what is asked for.
+void require_possible(const Arguments& a, const Session& session) {
+  const auto needs_ranks = [&](const char* option, const std::string& why) {
+    TAPER_VALIDATE(a.ranks == 0 || a.ranks == session.size(),
+                   option << " needs as many ranks as --ranks names (" << why
+                          << "); start them, or leave one of the options out");
   };
-  return trial(&PlannedPlacements::strategies,
-               static_cast<int>(named_placement_strategies().size())) &&
-         trial(&PlannedPlacements::found, a.measure);
+  if (a.measure > 0)
+    needs_ranks("--measure",
+                std::to_string(a.ranks) + "; started are " + std::to_string(session.size()));
+  if (!a.output.empty())
+    needs_ranks("--output", "a plan is valid for the machine and the ranks of its profile");
+  if (session.rank() == 0)
+    for (const std::string& path : {a.output, a.json})
+      if (!path.empty()) require_writable(path);
 }
 
 }  // namespace
@@ -106,44 +98,31 @@ int run_plan(int argc, char** argv) {
   RunOptions run;
   param::Schema schema;
   describe(schema, run);
-  const auto spawner = make_spawner([&] {
-    RunOptions other;
-    param::Schema same;
-    describe(same, other);
-    read_run(same, file_of(a));
-    return std::vector<RewardOptions>(other.rewards.begin(), other.rewards.end());
-  });
+  const auto spawner = make_spawner([&] { return read_rewards(file_of(a)); });
   const StopRequest stop;
   Session session(argc, argv);
   read_run(schema, file_of(a));
+  require_possible(a, session);
   const int size = a.ranks == 0 ? session.size() : a.ranks;
-  TAPER_VALIDATE(a.measure == 0 || size == session.size(),
-                 "--measure needs as many ranks as --ranks names (" << a.ranks << "; started are "
-                                                                    << session.size()
-                                                                    << "); start them, or leave "
-                                                                       "one of the options out");
-  TAPER_VALIDATE(a.output.empty() || size == session.size(),
-                 "--output needs as many ranks as --ranks names (a plan is valid for the machine "
-                 "and the ranks of its profile); start them, or leave one of the options out");
-  if (session.rank() == 0)
-    for (const std::string& path : {a.output, a.json})
-      if (!path.empty()) require_writable(path);
-  Ranks& ranks = session.start({}, run.hang_seconds, ".");
+  const bool is_here = size == session.size();
+  // taper train demands them of the ranks, wherever the plan places the models.
+  const std::vector<int> degrees = degrees_of(placed(run, {}), size);
+  const DivisorChain chain = chain_with(size, degrees);
+  Ranks& ranks = session.start(is_here ? degrees : std::vector<int>{}, run.hang_seconds, ".");
   set_numbers(ranks.exec, run.model.arithmetic, run.model.kv_type());
   require_equal(ranks, "the configuration", schema.current_yaml());
-  const DivisorChain chain = DivisorChain::of(size);
   const ModelFiles policy(run.model.directory, "Model/Directory");
   const ProfileIdentity here = gather_identity(policy, run.model.type, ranks);
-  if (size == session.size()) a.plan.here = here;
+  if (is_here) a.plan.here = here;
   PlannedPlacements plans;
   on_rank_0(ranks, [&] { plans = plan_run(run, chain, a.plan); });
   const MakeTrainJob make = [&](const RunOptions& options) {
     return std::make_unique<TrainJob>(options, "", ranks, stop, spawner.get());
   };
   bool is_whole = true;
-  if (size == session.size()) {
+  if (is_here) {
     drop_too_large(plans, run, ranks, a.plan, make);
-    is_whole = a.measure == 0 || measure(plans, a, run, ranks, make);
+    is_whole = a.measure == 0 || time_placements(plans, run, ranks, make, a.measure, a.iterations);
   }
   on_rank_0(ranks, [&] {
     std::fputs(to_table(plans).c_str(), stdout);

@@ -1,20 +1,18 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <memory>
 #include <string>
-#include <vector>
 
 #include "Commands.hpp"
 #include "RunArguments.hpp"
+#include "RunRewards.hpp"
 #include "base/Log.hpp"
 #include "base/Path.hpp"
 #include "io/OutputPath.hpp"
 #include "results/RunDirectory.hpp"
-#include "reward/RewardModel.hpp"
 #include "run/JobLife.hpp"
-#include "session/LayoutChecks.hpp"
 #include "session/Session.hpp"
 #include "session/StopRequest.hpp"
-#include "train/PlanFile.hpp"
+#include "train/RunDegrees.hpp"
 #include "train/RunOptions_params.hpp"
 #include "train/TrainJob.hpp"
 #include "workers/Spawner.hpp"
@@ -30,34 +28,6 @@ constexpr RunArguments::HelpTexts kHelp{
     "checks input, files, memory and the checkpoint to resume from, prints where the run would "
     "start, and exits; changes nothing"};
 
-std::vector<RewardOptions> rewards_of(const RunArguments& arguments) {
-  RunOptions options;
-  param::Schema schema;
-  describe(schema, options);
-  read_run(schema, arguments.file());
-  return {options.rewards.begin(), options.rewards.end()};
-}
-
-// The tensor-parallel degrees of all models. Throws Error naming the keys of those that the ranks
-// cannot have.
-std::vector<int> degrees_of(const RunOptions& options, int ranks) {
-  const PlacementOptions& placement = options.placement;
-  if (placement.strategy == PlacementStrategy::kPlan)
-    require_plan_ranks(placement.file, read_plan(placement.file), ranks);
-  if (placement.generation.empty() && placement.strategy != PlacementStrategy::kSeparation)
-    require_layout("Rollout/Layout", options.rollout.layout, ranks);
-  const int critic_tp = options.critic_in_use().tp;  // that of the training without a critic
-  NamedDegrees degrees = degrees_of_models(options.judged_by());
-  degrees.insert(degrees.end(), {{"Rollout/Tensor Parallel", options.rollout.tp},
-                                 {"Training/Tensor Parallel", options.training.tp},
-                                 {"Critic/Tensor Parallel", critic_tp}});
-  for (const auto& named : named_degrees(placement, options.models(), ranks))
-    degrees.push_back(named);
-  for (const int degree : degrees_of_layout(options.rollout.layout))
-    degrees.push_back({"Rollout/Layout", degree});
-  return require_divisible(ranks, degrees);
-}
-
 }  // namespace
 
 int run_train(int argc, char** argv) {
@@ -71,7 +41,7 @@ int run_train(int argc, char** argv) {
   describe(schema, options);
   if (arguments.answered(schema, [&](param::Schema& s) { read_run(s, arguments.file()); }))
     return 0;
-  const auto spawner = make_spawner([&] { return rewards_of(arguments); });
+  const auto spawner = make_spawner([&] { return read_rewards(arguments.file()); });
   StopRequest stop;  // before threads start
   Session session(argc, argv);
   const AppliedPreset preset = read_run(schema, arguments.file());

@@ -294,6 +294,32 @@ std::optional<double> time_placement(const RunOptions& run, const Ranks& ranks,
   return seconds;
 }
 
+bool time_placements(PlannedPlacements& plans, const RunOptions& run, const Ranks& ranks,
+                     const MakeTrainJob& make, int most, int iterations) {
+  const std::string directory = without_end_slash(run.output).string() + ".trial";
+  const auto trial = [&](std::vector<PlannedPlacement> PlannedPlacements::*list, int first) {
+    const auto count = from_rank_0(ranks, [&] { return static_cast<int>((plans.*list).size()); });
+    for (int i = 0; i < std::min(count, first); ++i) {
+      const auto settings = from_rank_0(ranks, [&] { return (plans.*list)[i].settings; });
+      std::int64_t bytes = 0;
+      const std::string lack = memory_problem(placed(run, settings), ranks, make, bytes);
+      if (ranks.rank() == 0) (plans.*list)[i].rank_bytes = bytes;
+      if (!lack.empty()) {
+        if (ranks.rank() == 0) TAPER_WARN("not tried: " << (plans.*list)[i].name << ": " << lack);
+        continue;
+      }
+      const auto seconds =
+          time_placement(placed(run, settings), ranks, make, directory, iterations);
+      if (!seconds) return false;
+      if (ranks.rank() == 0) (plans.*list)[i].measured_s = seconds;
+    }
+    return true;
+  };
+  return trial(&PlannedPlacements::strategies,
+               static_cast<int>(named_placement_strategies().size())) &&
+         trial(&PlannedPlacements::found, most);
+}
+
 namespace {
 
 std::string row(const PlannedPlacement& p, const PlannedPlacement* flat) {

@@ -84,6 +84,12 @@ std::optional<double> time_placement(const RunOptions& run, const Ranks& ranks,
                                      const MakeTrainJob& make,
                                      const std::filesystem::path& directory, int iterations);
 
+// Tries the strategies and the best `most` of what was found, in a directory beside the run's, and
+// notes their times; a placement that does not fit in memory is passed over with a warning. False
+// if a stop request came. Collective over the world; `plans` count on rank 0.
+bool time_placements(PlannedPlacements& plans, const RunOptions& run, const Ranks& ranks,
+                     const MakeTrainJob& make, int most, int iterations);
+
 // A table for people, and one JSON line per placement for scripts.
 std::string to_table(const PlannedPlacements& plans);
 std::string to_json_lines(const PlannedPlacements& plans);

@@ -45,6 +45,16 @@ def main() -> None:
         text = call(words("train", "run", **chosen))
         check("iteration" in text, "the run with a plan did not train", text)
         call([*words("plan", "run", **chosen), "--profile", profile])  # anew, whatever the run has now
+        # The degrees of the run are those of the ranks, whatever the ranks could have without it.
+        call([*words("plan", "run", Training__Tensor_Parallel=3), "--profile", profile, "--ranks", 6, "--top", 3000, "--json",
+              folder / "six.jsonl"])
+        settings = [value for line in (folder / "six.jsonl").read_text().splitlines()
+                    for value in json.loads(line)["settings"].values()]
+        blocks = [[int(rank) for rank in value.split(":")[0].split("-")] for value in settings]
+        check({last - first + 1 for first, last in blocks} == {1, 3, 6}, "a plan has blocks that the run cannot have",
+              str(settings))
+        text = call([*words("plan", "run", Training__Tensor_Parallel=4), "--profile", profile, "--ranks", 6], code=2)
+        check("Training/Tensor Parallel is 4" in text, "a degree that does not divide the ranks is not refused", text)
         text = call(words("train", "other", **chosen), ranks=1, code=2)
         check("a plan for 2 ranks" in text, "a plan for other ranks is not refused by name", text)
         text = call(words("train", "other", **chosen, Algorithm__Preset="grpo"), code=2)
