@@ -177,9 +177,10 @@ void ModelRunner::draw_chunk(std::span<const DrawRow> draw_rows, FloatMatrix hid
     tokens_of_rows.push_back(r.tokens);
   }
   std::function<void(FloatMatrix)> edit;
-  RepetitionPenalty penalty(sampling.repetition_penalty);
-  if (penalty.is_on())
-    edit = [&](FloatMatrix raw) { penalty.apply(exec_, *parallel_, raw, tokens_of_rows); };
+  if (sampling.repetition_penalty != 1.0f)
+    edit = [&](FloatMatrix raw) {
+      penalty_.apply(exec_, *parallel_, raw, tokens_of_rows, sampling.repetition_penalty);
+    };
   const float temperature = sampling.temperature > 0.0f ? sampling.temperature : 1.0f;
   const RowLogits logits = head_.logits(exec_, *view_, *parallel_, hidden, rows,
                                         {options_.valid_ids, temperature}, edit);

@@ -123,6 +123,7 @@ class ModelRunner {
   InferencePass pass_;
   TokenHead head_;
   StepGraphs graphs_;
+  RepetitionPenalty penalty_;
   // The packed batch of the current pass, with room for the largest: recorded steps read it where
   // it is.
   Staged<std::int32_t> ids_, positions_;

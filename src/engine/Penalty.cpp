@@ -7,7 +7,8 @@
 namespace taper {
 
 void RepetitionPenalty::apply(const Exec& exec, const ModelParallel& parallel, FloatMatrix logits,
-                              std::span<const std::span<const std::int32_t>> tokens) {
+                              std::span<const std::span<const std::int32_t>> tokens,
+                              float penalty) {
   const Range vocab = parallel.shard().vocab();
   const std::int32_t begin = vocab.begin * kVocabBlock, end = vocab.end * kVocabBlock;
   seen_.resize(static_cast<std::size_t>(end - begin), 0);
@@ -23,7 +24,7 @@ void RepetitionPenalty::apply(const Exec& exec, const ModelParallel& parallel, F
       places.push_back({static_cast<std::int32_t>(row), id - begin});
     }
   }
-  penalize_logits(exec, logits, staging_view(places), penalty_);
+  penalize_logits(exec, logits, staging_view(places), penalty);
   exec.fence();
 }
 

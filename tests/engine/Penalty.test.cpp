@@ -28,9 +28,9 @@ struct Row {
         logits(make_matrix(memory.data(), 1, static_cast<int>(memory.size()))) {
     std::copy(values.begin(), values.end(), memory.begin());
   }
-  void penalize(RepetitionPenalty& penalty, const std::vector<std::int32_t>& tokens) {
+  void penalize(RepetitionPenalty& marks, const std::vector<std::int32_t>& tokens, float penalty) {
     const std::vector<std::span<const std::int32_t>> rows{tokens};
-    penalty.apply(HostExec(), parallel, logits, rows);
+    marks.apply(HostExec(), parallel, logits, rows, penalty);
   }
 
   Group self = Group::self();
@@ -44,17 +44,32 @@ struct Row {
 
 TEST_CASE("each id that is there is penalized once, away from being drawn") {
   Row row({2.0f, -2.0f, 0.0f, 5.0f});
-  RepetitionPenalty penalty(2.0f);
-  CHECK(penalty.is_on());
-  CHECK(!RepetitionPenalty(1.0f).is_on());
-  row.penalize(penalty, {0, 1, 0, 0, 2});
+  RepetitionPenalty marks;
+  row.penalize(marks, {0, 1, 0, 0, 2}, 2.0f);
   CHECK(row.memory[0] == 1.0f);
   CHECK(row.memory[1] == -4.0f);
   CHECK(row.memory[2] == 0.0f);
   CHECK(row.memory[3] == 5.0f);
-  row.penalize(penalty, {3});  // another sequence: nothing is remembered
+  row.penalize(marks, {3}, 2.0f);  // another sequence: nothing is remembered
   CHECK(row.memory[0] == 1.0f);
   CHECK(row.memory[3] == 2.5f);
+  row.penalize(marks, {0, 3}, 4.0f);  // nor of the same ids
+  CHECK(row.memory[0] == 0.25f);
+  CHECK(row.memory[3] == 0.625f);
+}
+
+TEST_CASE("the marks serve steps in layouts with more and with fewer local ids") {
+  const int ids = 3 * kVocabBlock, last = ids - 1;
+  Row small({8.0f, 8.0f}), large(std::vector<float>(ids, 8.0f));
+  RepetitionPenalty marks;
+  for (const float left : {4.0f, 2.0f, 1.0f}) {
+    small.penalize(marks, {1}, 2.0f);
+    large.penalize(marks, {1, last, 1}, 2.0f);
+    CHECK(small.memory[0] == 8.0f);
+    CHECK(small.memory[1] == left);
+    CHECK(large.memory[1] == left);
+    CHECK(large.memory[static_cast<std::size_t>(last)] == left);
+  }
 }
 
 TEST_CASE("penalty, temperature and truncations make what transformers' processors make") {
@@ -63,6 +78,7 @@ TEST_CASE("penalty, temperature and truncations make what transformers' processo
   std::ifstream file(TAPER_GOLDEN_DIR "/sampling.json");
   const auto golden = nlohmann::json::parse(file);
   REQUIRE(golden["cases"].size() > 30);
+  RepetitionPenalty marks;
   for (const auto& c : golden["cases"]) {
     SamplingOptions o;
     o.temperature = c["temperature"];
@@ -74,8 +90,7 @@ TEST_CASE("penalty, temperature and truncations make what transformers' processo
     const auto values = c["logits"].get<std::vector<float>>();
     const int ids = static_cast<int>(values.size());
     Row row(values);
-    RepetitionPenalty penalty(c["penalty"].get<float>());
-    row.penalize(penalty, c["tokens"].get<std::vector<std::int32_t>>());
+    row.penalize(marks, c["tokens"].get<std::vector<std::int32_t>>(), c["penalty"].get<float>());
     float max = 0;
     scale_logits(exec, row.logits, FloatVector(&max, 1), ids, o.temperature);
     std::vector<std::int64_t> masses(values.size());
