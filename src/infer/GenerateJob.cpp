@@ -81,10 +81,16 @@ void write_responses(const std::string& path, SampleSet& samples, const ModelFil
   samples.move_to({1, world.size()}, rank_of);
   std::string lines;
   for (const Sample& s : samples.here()) lines += response_line(s, files);
+  std::vector<std::int64_t> lengths(static_cast<std::size_t>(world.size()));
+  all_gather(world, lengths, std::vector<std::int64_t>{std::ssize(lines)});
   std::optional<AtomicFile> file;
   if (world.rank() == 0) file.emplace(path);
   for (int rank = 0; rank < world.size(); ++rank) {
-    const std::string part = broadcast_string(world, rank == world.rank() ? lines : "", rank);
+    std::vector<std::int64_t> sent(lengths.size(), 0), received(lengths.size(), 0);
+    if (world.rank() == rank) sent[0] = lengths[rank];
+    if (world.rank() == 0) received[rank] = lengths[rank];
+    std::string part(static_cast<std::size_t>(received[rank]), '\0');
+    all_to_all_v(world, part, received, lines, sent);
     if (file) file->write(part);
   }
   if (file) file->commit();
