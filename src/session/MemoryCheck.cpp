@@ -3,7 +3,9 @@
 
 #include <cstdint>
 #include <cstdio>
+#include <map>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "base/Error.hpp"
@@ -70,18 +72,25 @@ Place place_of(const MemoryPlan& plan) {
   return place;
 }
 
-// Of the ranks on the host of a rank whose place has the same `name`.
-Together together_with(const Ranks& ranks, const std::vector<Place>& all, int rank,
-                       std::string RankPlace::*name, Need Place::*need) {
-  Together sum{0, 0, rank};
-  const std::vector<RankPlace>& places = ranks.hosts.ranks;
+using Where = std::pair<std::string, std::string>;  // host, and what ranks share of it
+
+Where where(const RankPlace& place, std::string RankPlace::*name) {
+  return {place.host, place.*name};
+}
+
+// The sums over the ranks of each place.
+std::map<Where, Together> sums_by(const Ranks& ranks, const std::vector<Place>& all,
+                                  std::string RankPlace::*name, Need Place::*need) {
+  std::map<Where, Together> sums;
   for (int r = 0; r < std::ssize(all); ++r) {
-    if (places[r].*name != places[rank].*name || places[r].host != places[rank].host) continue;
+    const std::int64_t bytes = (all[r].*need).bytes;
+    Together& sum =
+        sums.try_emplace(where(ranks.hosts.ranks[r], name), Together{0, 0, r}).first->second;
     ++sum.ranks;
-    sum.bytes += (all[r].*need).bytes;
-    if ((all[r].*need).bytes > (all[sum.largest].*need).bytes) sum.largest = r;
+    sum.bytes += bytes;
+    if (bytes > (all[sum.largest].*need).bytes) sum.largest = r;
   }
-  return sum;
+  return sums;
 }
 
 std::string left_text(const char* what, std::int64_t left) {
@@ -101,17 +110,19 @@ std::string problem_of(const Together& together, const Need& largest, const std:
 // Of the first rank that does not fit; empty if all fit. advice[r]: of rank r.
 std::string problem_of(const Ranks& ranks, const std::vector<Place>& all,
                        const std::vector<std::string>& advice) {
+  const auto hosts = sums_by(ranks, all, &RankPlace::host, &Place::host);
+  const auto gpus = sums_by(ranks, all, &RankPlace::gpu, &Place::gpu);
   for (int r = 0; r < ranks.size(); ++r) {
     const Place& place = all[r];
     if (!place.fits_process())
       return "the memory plan of rank " + std::to_string(r) + " needs " + place.host.text() +
              " in one process (whose " + left_text("address-space limit", place.process_left) +
              advice[r] + ", or raise ulimit -v";
-    const Together on_host = together_with(ranks, all, r, &RankPlace::host, &Place::host);
+    const Together& on_host = hosts.at(where(ranks.hosts.ranks[r], &RankPlace::host));
     if (!on_host.fits(place.host_left))
       return problem_of(on_host, all[on_host.largest].host, "host", place.host_left,
                         advice[on_host.largest]);
-    const Together on_gpu = together_with(ranks, all, r, &RankPlace::gpu, &Place::gpu);
+    const Together& on_gpu = gpus.at(where(ranks.hosts.ranks[r], &RankPlace::gpu));
     if (!on_gpu.fits(place.gpu_left))
       return problem_of(on_gpu, all[on_gpu.largest].gpu, "GPU", place.gpu_left,
                         advice[on_gpu.largest]);
