@@ -61,9 +61,11 @@ void post_send(const Group& group, const std::byte* in, std::int64_t bytes, int 
   });
 }
 
-// Sum of the first `rank` sizes.
-std::int64_t offset_of(std::span<const std::int64_t> bytes, int rank) {
-  return std::accumulate(bytes.begin(), bytes.begin() + rank, std::int64_t{0});
+// Where the piece of each rank begins, and, last, where all of them end.
+std::vector<std::int64_t> offsets_of(std::span<const std::int64_t> bytes) {
+  std::vector<std::int64_t> offsets(bytes.size() + 1, 0);
+  std::partial_sum(bytes.begin(), bytes.end(), offsets.begin() + 1);
+  return offsets;
 }
 
 void all_gather_equal(const Group& group, std::byte* out, const std::byte* in, int bytes) {
@@ -117,13 +119,12 @@ void broadcast(const Group& group, std::byte* data, std::int64_t bytes, int root
 void all_gather(const Group& group, std::byte* out, const std::byte* in,
                 std::span<const std::int64_t> bytes) {
   // Every branch depends on the sizes of all ranks, so all ranks take the same one.
-  const std::int64_t total = offset_of(bytes, group.size());
-  if (total > group.max_message_bytes()) {
-    const std::int64_t mine = offset_of(bytes, group.rank());
-    if (bytes[group.rank()] > 0) std::memcpy(out + mine, in, bytes[group.rank()]);
-    for (int rank = 0; rank < group.size(); ++rank) {
-      broadcast(group, out + offset_of(bytes, rank), bytes[rank], rank);
-    }
+  const std::vector<std::int64_t> at = offsets_of(bytes);
+  if (at.back() > group.max_message_bytes()) {
+    const int me = group.rank();
+    if (bytes[me] > 0) std::memcpy(out + at[me], in, bytes[me]);
+    for (int rank = 0; rank < group.size(); ++rank)
+      broadcast(group, out + at[rank], bytes[rank], rank);
   } else if (std::all_of(bytes.begin(), bytes.end(), [&](auto b) { return b == bytes[0]; })) {
     all_gather_equal(group, out, in, static_cast<int>(bytes[0]));
   } else {
@@ -155,18 +156,19 @@ void all_to_all(const Group& group, std::byte* out, std::span<const std::int64_t
   TAPER_INSIST(out_bytes[me] == in_bytes[me], "all_to_all_v: rank "
                                                   << me << " sends itself " << in_bytes[me]
                                                   << " bytes, expects " << out_bytes[me]);
+  const std::vector<std::int64_t> out_at = offsets_of(out_bytes), in_at = offsets_of(in_bytes);
   std::vector<MPI_Request> requests;
   requests.reserve(2 * static_cast<std::size_t>(n));
   for (int i = 1; i < n; ++i) {
     const int from = (me + n - i) % n;
-    post_receive(group, out + offset_of(out_bytes, from), out_bytes[from], from, requests);
+    post_receive(group, out + out_at[from], out_bytes[from], from, requests);
   }
   for (int i = 1; i < n; ++i) {
     const int to = (me + i) % n;
-    post_send(group, in + offset_of(in_bytes, to), in_bytes[to], to, requests);
+    post_send(group, in + in_at[to], in_bytes[to], to, requests);
   }
   if (in_bytes[me] > 0) {
-    std::memcpy(out + offset_of(out_bytes, me), in + offset_of(in_bytes, me), in_bytes[me]);
+    std::memcpy(out + out_at[me], in + in_at[me], in_bytes[me]);
   }
   complete_all(group, requests);
 }
