@@ -71,7 +71,7 @@ int run_generate(int argc, char** argv) {
   require_no_problems(options.problems());
   options.layout = arguments.layout;
   require_layout("--layout", arguments.layout, session.size());
-  std::vector<int> degrees = degrees_of_layout(arguments.layout);
+  std::vector<int> degrees = degrees_of_layout("--layout", arguments.layout);
   if (degrees.empty()) degrees = {1};
   options.tp = options.mode == PlannerMode::kStatic ? degrees.front() : 1;
   ModelFiles files(arguments.model, "--model");

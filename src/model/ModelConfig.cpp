@@ -123,14 +123,17 @@ OutputHead output_of(const Reader& r, const Json& json) {
 
 void refuse_unsupported(const Reader& r, const ModelConfig& config) {
   const auto activation = r.get<std::string>("hidden_act", "silu");
-  TAPER_VALIDATE(activation == "silu",
-                 r.path() << ": hidden_act '" << activation << "' is not supported (silu is)");
-  TAPER_VALIDATE(!r.get<bool>("mlp_bias", false), r.path() << ": mlp_bias is not supported");
-  TAPER_VALIDATE(
-      config.family == ModelFamily::kQwen2 || !r.get<bool>("attention_bias", false),
-      r.path() << ": attention_bias is not supported for this family (Qwen2 has its own)");
-  TAPER_VALIDATE(!r.get<bool>("use_sliding_window", false),
-                 r.path() << ": sliding-window attention is not supported");
+  TAPER_VALIDATE(activation == "silu", r.path()
+                                           << ": hidden_act is '" << activation
+                                           << "' (only silu is supported); use a model with it");
+  const auto refuse = [&](const char* key, const char* why) {
+    TAPER_VALIDATE(!r.get<bool>(key, false), r.path() << ": " << key << " is true (" << why
+                                                      << "); use a model that has it false");
+  };
+  refuse("mlp_bias", "biases of the MLP are not supported");
+  if (config.family != ModelFamily::kQwen2)
+    refuse("attention_bias", "of biases of the attention only those of Qwen2 are supported");
+  refuse("use_sliding_window", "attention in a sliding window is not supported");
 }
 
 }  // namespace

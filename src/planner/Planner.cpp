@@ -47,7 +47,11 @@ Planner::Planner(const LatencyProfile& profile, const DivisorChain& chain,
     if (chain.has(tp)) degrees.push_back(tp);
   std::sort(degrees.begin(), degrees.end());
   TAPER_VALIDATE(!degrees.empty(),
-                 "no tensor-parallel degree of the profile divides " << chain.ranks() << " ranks");
+                 "none of the tensor-parallel degrees "
+                     << join(options.degrees.empty() ? profile.degrees() : options.degrees)
+                     << " can be had on " << count_text(chain.ranks(), "rank")
+                     << " (whose groups have the degrees " << join(chain.degrees())
+                     << "); measure a profile with one of these, or allow one of them");
   state_ = std::make_unique<State>(profile, chain, options, std::move(degrees));
 }
 Planner::~Planner() = default;

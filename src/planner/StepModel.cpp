@@ -207,7 +207,10 @@ const StepCurve& StepModel::curve(int tp, PairClass pair) const {
   if (at == curves_.end())
     at = curves_.find(
         {tp, pair == PairClass::kSameNode ? PairClass::kOtherNode : PairClass::kSameNode});
-  TAPER_VALIDATE(at != curves_.end(), "the profile does not contain tensor-parallel degree " << tp);
+  TAPER_VALIDATE(
+      at != curves_.end(),
+      "the profile has no tensor-parallel degree "
+          << tp << " (its step times cannot be predicted); measure it again with taper profile");
   return at->second;
 }
 

@@ -22,7 +22,7 @@ void make_unique(std::vector<int>& degrees) {
 // Ascending; the first is that of the weights.
 std::vector<int> possible_degrees(const GeneratorOptions& options, const ParamTable& table,
                                   const DivisorChain& chain) {
-  std::vector<int> degrees = degrees_of_layout(options.layout);
+  std::vector<int> degrees = degrees_of_layout(options.names.layout, options.layout);
   // The degree that is asked for stays, fit or not: ModelShard says what is wrong with it.
   if (options.may_change_layout() || degrees.empty()) degrees.push_back(options.tp);
   if (options.may_change_layout())
@@ -36,11 +36,11 @@ std::vector<int> possible_degrees(const GeneratorOptions& options, const ParamTa
 
 }  // namespace
 
-std::vector<int> degrees_of_layout(const std::string& text) {
+std::vector<int> degrees_of_layout(const std::string& option, const std::string& text) {
   if (text.empty()) return {};
   std::vector<int> degrees = group_degrees(text).value_or(std::vector<int>{});
   TAPER_VALIDATE(!degrees.empty(),
-                 "'" << text << "' is not a layout (expected: " << layout_forms() << ")");
+                 option << " is '" << text << "' (expected: " << layout_forms() << ")");
   make_unique(degrees);
   return degrees;
 }

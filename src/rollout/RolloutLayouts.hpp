@@ -14,8 +14,8 @@
 namespace taper {
 
 // The degrees of "2x4" or "4+2+2", ascending; none for an empty text. The divisor chain of a run
-// must have them. Throws Error for another text.
-std::vector<int> degrees_of_layout(const std::string& text);
+// must have them. Throws Error naming `option` for another text.
+std::vector<int> degrees_of_layout(const std::string& option, const std::string& text);
 
 // Floats of one layer of a block of the KV cache on the rank of a group that has the most KV heads.
 std::int64_t largest_block(const ModelFiles& files, int tp, KvType type);

@@ -37,7 +37,9 @@ ReplayTrace described(LengthLaw law, int seed, int iteration, const ReplayOption
 
 ReplayTrace recorded(const std::filesystem::path& file, const ReplayOptions& o) {
   const RolloutSet set = read_rollouts(file);
-  TAPER_VALIDATE(!set.records.empty(), path_text(file) << " holds no responses");
+  TAPER_VALIDATE(!set.records.empty(), path_text(file)
+                                           << " holds no responses (no lengths to replay); name "
+                                              "another run, or a rollout file that has some");
   TAPER_VALIDATE(!set.has_rounds, path_text(file)
                                       << " is of a run with rounds of tail batching (it holds what "
                                          "they have kept, not what was generated); name a run with "
@@ -147,15 +149,25 @@ OrderedJson to_json(const ReplayResult& result, std::size_t run, const Generatio
 
 std::vector<std::string> ReplayOptions::problems() const {
   std::vector<std::string> list = planner.problems();
-  if (profile.empty()) list.push_back("--profile is not set (step times are needed)");
+  if (profile.empty())
+    list.push_back("--profile is not set (step times are needed); measure one with taper profile");
   if (runs.empty() == laws.empty())
     list.push_back("response lengths are needed from either --run or --law (give one of them)");
-  if (seeds < 1 || iterations < 1 || sequences < 1 || samples < 1 || max_running < 1 ||
-      account.grid < 1)
-    list.push_back("counts must be positive");
-  if (account.warm_up < 0) list.push_back("--warm-up must not be negative");
-  if (prompt_tokens < 1 || max_new_tokens < 0 || ranks < 0)
-    list.push_back("token counts and ranks must not be negative, prompts not empty");
+  const auto add_below = [&](const char* what, int value, int least) {
+    if (value < least)
+      list.push_back(
+          format_text("%s is %d (it must be at least %d); raise it", what, value, least));
+  };
+  add_below("--seeds", seeds, 1);
+  add_below("--iterations", iterations, 1);
+  add_below("--warm-up", account.warm_up, 0);
+  add_below("--sequences", sequences, 1);
+  add_below("--samples", samples, 1);
+  add_below("--prompt-tokens", prompt_tokens, 1);
+  add_below("--max-new-tokens", max_new_tokens, 0);
+  add_below("--max-running", max_running, 1);
+  add_below("--ranks", ranks, 0);
+  add_below("the grid of the oracle", account.grid, 1);
   return list;
 }
 

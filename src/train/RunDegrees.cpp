@@ -21,7 +21,7 @@ std::vector<int> degrees_of(const RunOptions& options, int ranks) {
                                  {"Critic/Tensor Parallel", critic_tp}});
   for (const auto& named : named_degrees(placement, options.models(), ranks))
     degrees.push_back(named);
-  for (const int degree : degrees_of_layout(options.rollout.layout))
+  for (const int degree : degrees_of_layout("Rollout/Layout", options.rollout.layout))
     degrees.push_back({"Rollout/Layout", degree});
   return require_divisible(ranks, degrees);
 }

@@ -113,7 +113,7 @@ struct GoldenGenerator {
 struct Fixture : TestRanks, GoldenGenerator {
   Fixture(PlannerMode mode, const std::string& layout, MPI_Comm comm = MPI_COMM_WORLD,
           int size = world_size(), const SpeculationOptions& speculation = {})
-      : TestRanks(degrees_of_layout(layout), comm, size),
+      : TestRanks(degrees_of_layout("", layout), comm, size),
         GoldenGenerator(mode, layout, TestRanks::ranks, speculation) {}
   using GoldenGenerator::ranks;
 };

@@ -97,7 +97,7 @@ SpeculationOptions with_exits(const fs::path& directory) {
 struct ExitGenerator : TestRanks {
   ExitGenerator(const fs::path& policy, const SpeculationOptions& speculation,
                 const std::string& layout)
-      : TestRanks(degrees_of_layout(layout)),
+      : TestRanks(degrees_of_layout("", layout)),
         files(policy),
         generator(options_for(speculation, layout), WeightType::kF32, files, ranks,
                   MemoryPhase::kAlways),

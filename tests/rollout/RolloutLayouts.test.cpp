@@ -31,9 +31,11 @@ GeneratorOptions options_for(PlannerMode mode) {
 }  // namespace
 
 TEST_CASE("degrees of layouts") {
-  CHECK(degrees_of_layout("4+2+2") == std::vector<int>{2, 4});
-  CHECK(degrees_of_layout("2x4") == std::vector<int>{2});
-  CHECK(degrees_of_layout("").empty());
+  CHECK(degrees_of_layout("--layout", "4+2+2") == std::vector<int>{2, 4});
+  CHECK(degrees_of_layout("--layout", "2x4") == std::vector<int>{2});
+  CHECK(degrees_of_layout("--layout", "").empty());
+  CHECK_THROWS_MATCHES(degrees_of_layout("--layout", "2y4"), Error,
+                       MessageMatches(ContainsSubstring("--layout is '2y4' (expected: ")));
 }
 
 TEST_CASE("without changes there is the degree that is asked for, or those of the layout") {

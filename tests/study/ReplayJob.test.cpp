@@ -138,6 +138,10 @@ TEST_CASE_METHOD(Fixture, "bad input is named") {
   CHECK_THROWS_AS(replay(options), Error);  // no rollouts in it
   options.runs = {};
   options.laws = {LengthLaw::kTruncated};
+  options.seeds = 0;
+  REQUIRE(options.problems().size() == 1);
+  CHECK_THAT(options.problems().front(), Catch::Matchers::ContainsSubstring("--seeds is 0"));
+  options.seeds = 1;
   options.planner.degrees = {1, 4};
   CHECK_THROWS_AS(replay(options), Error);
   options.planner.degrees = {};
