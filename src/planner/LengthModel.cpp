@@ -81,7 +81,7 @@ void LengthModel::fit() {
   rescale();
 }
 
-// Survival as the present generation lets expect it.
+// Survival, corrected by what the present generation has shown.
 void LengthModel::rescale() {
   const int factor = scale();
   scaled_.assign(kBins + 1, kCertain);

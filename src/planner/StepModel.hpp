@@ -103,7 +103,7 @@ class StepModel {
 
   // Starts a generation: all degrees are as slow as whole generations of the past were.
   void begin();
-  // Ends one: its time as measured, and as the factors of its start let expect.
+  // Ends one: its time as measured, and as predicted with the factors at its start.
   void learn(std::int64_t measured_ns, std::int64_t expected_ns);
   // Time of a generation by what the profile says of it, in 1/kRatioOne.
   int scale() const;

@@ -369,7 +369,7 @@ void Judge::count(const std::vector<SampleSummary>& samples) {
   }
 }
 
-// Of all ranks.
+// The attempts of the workers of all ranks, into the figures. Collective over the world.
 void Judge::count_attempts(Command& command, const std::vector<SampleSummary>& samples) {
   const PoolCounts counts = command.pool.take_counts();
   std::vector<std::int64_t> sums{counts.errors, counts.timeouts, counts.restarts, counts.cut_short};

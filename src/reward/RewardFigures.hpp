@@ -12,13 +12,13 @@
 
 namespace taper {
 
-// Of a command with an adaptive timeout.
+// What the timeout of a command did, if it adapts.
 struct AdaptedAnswers {
   std::int64_t cut_short = 0;    // attempts
   std::int64_t anchor_hits = 0;  // prompts whose anchor limited their answers
 };
 
-// Of the attempts of a command that judges.
+// What the attempts of a command that judges were like.
 struct RewardAttempts {
   std::int64_t errors = 0, timeouts = 0, restarts = 0;
   double seconds = 0.0;  // of the responses that got a score

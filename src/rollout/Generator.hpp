@@ -10,6 +10,7 @@
 #include <utility>
 #include <vector>
 
+#include "base/Error.hpp"
 #include "base/Timer.hpp"
 #include "draft/GuessDrafter.hpp"
 #include "reshape/Reshaper.hpp"
@@ -38,10 +39,12 @@ class Generator {
   const Ranks& ranks() const { return ranks_; }
   // The ranks hold the weights of this degree.
   int smallest_degree() const { return layouts_.smallest_degree(); }
+  // What this rank will hold besides the weights of the model. Not collective.
   void add_memory(MemoryPlan& plan) const;
 
   // Starts with the weights of the smallest degree; `draft` are those of the draft model, or of the
   // heads of the early exits, if they are trained. The packed weights must outlive the generator.
+  // Not collective.
   void create(const PackedModel& packed, Arena& arena, ConstFloatMatrix rope_table,
               std::span<const PackedModel* const> draft = {});
 
@@ -66,7 +69,7 @@ class Generator {
   // groups; those in progress as if they had ended with kAbort.
   std::vector<Completion> take_interrupted() { return std::exchange(interrupted_, {}); }
   // Responses, whole or not, that the next runs are expected to repeat: with speculation their
-  // tokens are drafts. In place of all before; the same on all ranks.
+  // tokens are drafts. In place of all before; the same on all ranks. Not collective.
   void recall(std::span<const RolloutRecord> responses);
   int max_positions() const { return layouts_.smallest().options.max_positions; }
 
@@ -76,17 +79,26 @@ class Generator {
   // Those in which generations may run: all of equal groups, or, if the layout does not change, the
   // one that the options give.
   std::vector<Layout> possible_layouts() const;
+  // What the planner is told of such requests. Not collective.
   Workload workload(const std::vector<Request>& requests, std::uint64_t iteration) const;
 
   // Tells the planner how long the responses of the last run() became: one outcome per response, in
   // the order of submission, the same on all ranks. Collective over the world.
   void learn(const std::vector<Outcome>& outcomes);
 
-  const GenerationReport& report() const { return *report_; }
-  std::int64_t preemptions() const { return engine_->preemptions(); }
+  // Of the last run(), which there must have been.
+  const GenerationReport& report() const {
+    TAPER_EXPECT(report_ != nullptr);
+    return *report_;
+  }
+  // Sequences preempted on this rank since create(), which must come first.
+  std::int64_t preemptions() const {
+    TAPER_EXPECT(engine_ != nullptr);
+    return engine_->preemptions();
+  }
   // What the planner has learned, for checkpoints; the same on all ranks after learn().
   std::string save_planner() const { return planner_->save(); }
-  // Throws Error if another version has saved it.
+  // Throws Error if another version has saved it. Not collective.
   void load_planner(std::string_view bytes);
   // Throws Error if load_planner() would; changes nothing. Not collective.
   void require_loadable_planner(std::string_view bytes) const;

@@ -7,7 +7,7 @@
 
 namespace taper {
 
-// Of the whole job.
+// Options of every job, whatever it trains.
 struct JobOptions {
   std::uint64_t seed = 1;              // of all random numbers
   double hang_seconds = kHangSeconds;  // that a rank may wait for another one

@@ -20,8 +20,8 @@ class StatusFile {
  public:
   StatusFile(const RunDirectory& run, std::int64_t iterations)
       : path_(run.status()), iterations_(iterations) {}
-  // Keeps the number of iterations that the file has, 0 if there is none: for who does not know
-  // how many the run has.
+  // Keeps the number of iterations that the file has, 0 if there is none: for callers that do not
+  // know how many the run has.
   explicit StatusFile(const RunDirectory& run) : path_(run.status()) {}
 
   // Any rank may; usually rank 0, but the rank that fails says so itself. Throws Error if the

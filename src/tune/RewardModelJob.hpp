@@ -21,7 +21,7 @@ class RewardModelJob final : public TuningJob {
                  const TuningContext& context = {});
 
  private:
-  // Of one pair.
+  // What the model says of one pair.
   struct Judged {
     double loss = 0.0, chosen = 0.0, rejected = 0.0;
   };

@@ -17,7 +17,7 @@ namespace {
 
 constexpr std::int64_t kFloat = sizeof(float);
 
-// Of a sorted list.
+// Whether a sorted list has the rank.
 bool has_rank(const std::vector<int>& ranks, int rank) {
   return std::binary_search(ranks.begin(), ranks.end(), rank);
 }

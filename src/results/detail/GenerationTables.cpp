@@ -14,7 +14,7 @@ using enum StoredType;
 // planner/Planner.cpp; the upper ones are their mirrors.
 constexpr int kSavingPercent = 7, kForecastPercent = 10;
 
-// Of all these tables.
+// The column that all tables of generations begin with.
 ColumnRule generation_column() {
   return {"generation", kI64, "1", "number of the generation in the iteration, from 0"};
 }
