@@ -23,7 +23,7 @@ void write_weights(const ModelFiles& files, const TrainingModel& model, HuggingF
   const auto& optimizer = model.optimizer();
   const Ownership owners = owned_pieces(table, ranks.chain, {0, model.layout()});
   PieceMover mover;
-  std::vector<std::int64_t> bytes(table.pieces(), 0);
+  const std::vector<std::int64_t> bytes = table.piece_bytes();
   std::vector<float> stage, buffer;
   const auto pieces = optimizer.owned();
   auto own = pieces.begin();
@@ -32,7 +32,6 @@ void write_weights(const ModelFiles& files, const TrainingModel& model, HuggingF
     std::vector<PieceMove> moves;
     for (int u = 0; u < tensor.units; ++u) {
       const int piece = table.first_piece(t) + u;
-      bytes[piece] = tensor.unit_size() * std::int64_t{sizeof(float)};
       if (owners[piece].front() != 0) moves.push_back({piece, owners[piece].front(), 0});
     }
     // What this rank owns of a tensor lies in one piece.

@@ -39,17 +39,12 @@ Publisher::Publisher(const Ranks& ranks, const ParamTable& table, const Publishe
       table_(&table),
       packed_(packed),
       staging_(staging),
-      bytes_(table.pieces()),
+      bytes_(table.piece_bytes()),
       moves_(table.tensors().size()),
       source_(table.pieces(), nullptr),
       speaks_for_(table.pieces(), false) {
   // Masters travel as f32, whatever the type of the weights: every rank rounds them in the same
-  // way.
-  for (int t = 0; t < static_cast<int>(table.tensors().size()); ++t)
-    for (int u = 0; u < table.tensors()[t].units; ++u)
-      bytes_[table.first_piece(t) + u] =
-          table.tensors()[t].unit_size() * static_cast<std::int64_t>(sizeof(float));
-  // The plan is the same at every publication: no layout changes during a run.
+  // way. The plan is the same at every publication: no layout changes during a run.
   for (const PieceMove& move : plan_moves(pieces.owners, pieces.holders, bytes_))
     moves_[table.tensor_of_piece(move.piece)].push_back(move);
   if (optimizer == nullptr) return;

@@ -68,6 +68,15 @@ int ParamTable::tensor_of_piece(int piece) const {
   return static_cast<int>(next - first_piece_.begin()) - 1;
 }
 
+std::vector<std::int64_t> ParamTable::piece_bytes() const {
+  std::vector<std::int64_t> bytes;
+  bytes.reserve(static_cast<std::size_t>(pieces()));
+  for (const ParamTensor& tensor : tensors_)
+    bytes.insert(bytes.end(), static_cast<std::size_t>(tensor.units),
+                 tensor.unit_size() * std::int64_t{sizeof(float)});
+  return bytes;
+}
+
 bool ParamTable::is_padding(int tensor, int unit, int row) const {
   switch (tensors_[tensor].kind) {
     case ShardKind::kReplicated:

@@ -65,6 +65,8 @@ class ParamTable {
   int pieces() const { return first_piece_.back(); }
   int first_piece(int tensor) const { return first_piece_[tensor]; }
   int tensor_of_piece(int piece) const;
+  // The sizes of all pieces in f32, as masters are held and travel, by piece.
+  std::vector<std::int64_t> piece_bytes() const;
 
   // True for a stored row that no Hugging Face tensor fills; it is zero and stays so.
   bool is_padding(int tensor, int unit, int row) const;

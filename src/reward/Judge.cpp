@@ -383,9 +383,14 @@ void Judge::count_attempts(Command& command, const std::vector<SampleSummary>& s
   }
   all_reduce_ordered_sum(ranks_.world(), seconds);
   all_reduce_max(ranks_.world(), longest);
-  RewardAttempts attempts{sums[0], sums[1], sums[2], seconds[0], longest[0]};
+  RewardAttempts attempts{.errors = sums[0],
+                          .timeouts = sums[1],
+                          .restarts = sums[2],
+                          .seconds = seconds[0],
+                          .longest = longest[0]};
   if (command.options.adaptive_timeout.on)
-    attempts.adapted = AdaptedAnswers{sums[3], anchor_hits(command.options.name, samples)};
+    attempts.adapted = AdaptedAnswers{.cut_short = sums[3],
+                                      .anchor_hits = anchor_hits(command.options.name, samples)};
   figures_.add(command.options.name, attempts);
   if (!problem.empty())
     TAPER_WARN("Rewards/" << command.options.name

@@ -93,11 +93,7 @@ class RunPrices {
     const auto key = std::pair(to_string(trained), to_string(used));
     if (const auto known = published_.find(key); known != published_.end()) return known->second;
     const ParamTable& table = policy_files_.table;
-    std::vector<std::int64_t> bytes(table.pieces());
-    for (int t = 0; t < std::ssize(table.tensors()); ++t)
-      for (int u = 0; u < table.tensors()[t].units; ++u)
-        bytes[table.first_piece(t) + u] =
-            table.tensors()[t].unit_size() * std::int64_t{sizeof(float)};
+    const std::vector<std::int64_t> bytes = table.piece_bytes();
     std::vector<std::int64_t> sent(chain_.ranks()), received(chain_.ranks());
     for (const PieceMove& move :
          plan_moves(owned_pieces(table, chain_, trained),

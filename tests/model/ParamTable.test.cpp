@@ -53,6 +53,11 @@ TEST_CASE("tensors are found by role and layer, and by their pieces") {
     CHECK(qwen.tensor_of_piece(qwen.first_piece(t) + qwen.tensors()[t].units - 1) == t);
     CHECK(qwen.index_of(qwen.tensors()[t].role, qwen.tensors()[t].layer) == t);
   }
+  const std::vector<std::int64_t> bytes = qwen.piece_bytes();
+  REQUIRE(std::ssize(bytes) == qwen.pieces());
+  for (int piece = 0; piece < qwen.pieces(); ++piece)
+    CHECK(bytes[static_cast<std::size_t>(piece)] ==
+          4 * qwen.tensors()[qwen.tensor_of_piece(piece)].unit_size());
   ModelConfig scalar = config(ModelFamily::kQwen3, false);
   scalar.output = OutputHead::kScalar;
   const ParamTable reward(scalar);
