@@ -4,8 +4,12 @@
 #include <mpi.h>
 
 #include <array>
+#include <cstdint>
+#include <span>
 #include <utility>
 
+#include "base/Error.hpp"
+#include "base/Fingerprint.hpp"
 #include "base/Log.hpp"
 #include "comm/Collectives.hpp"
 #include "device/Devices.hpp"
@@ -15,6 +19,18 @@ namespace {
 
 HostMap gather_allowed() {
   return gather_host_map(Group::world(MPI_COMM_WORLD, {.wait = WaitPolicy::kYield}), find_place());
+}
+
+// Throws Error on all ranks unless all have read the same degrees: groups are made in an order that
+// follows from them. Collective over the world.
+void require_same(const std::vector<int>& tp_degrees) {
+  const std::span<const int> degrees(tp_degrees);
+  const auto mine = static_cast<std::int64_t>(Fingerprint().add_all(degrees).value());
+  std::vector<std::int64_t> ends{mine, ~mine};  // the largest, and of the least
+  all_reduce_max(Group::world(MPI_COMM_WORLD, {.wait = WaitPolicy::kYield}), ends);
+  TAPER_VALIDATE(ends[0] == ~ends[1],
+                 "ranks have read different tensor-parallel degrees (the run file, or an option, "
+                 "is not the same on all hosts); give all ranks the same");
 }
 
 // The GPU of a rank, in builds for GPUs.
@@ -48,6 +64,12 @@ void Session::report_threads() const {
 Ranks& Session::start(const std::vector<int>& tp_degrees, double hang_seconds,
                       const std::string& directory,
                       std::function<void(const std::string&)> on_hang) {
+  WatchdogOptions options;
+  options.hang_seconds = hang_seconds;
+  options.directory = directory;
+  options.on_report = std::move(on_hang);
+  watchdog_ = std::make_unique<Watchdog>(progress_, options);
+  require_same(tp_degrees);
   ranks_ = std::make_unique<Ranks>(MPI_COMM_WORLD, mpi_.ranks(), tp_degrees, progress_);
   if (mpi_.ranks() > 1) TAPER_INFO(to_string(ranks_->hosts));
   check_host_map(ranks_->hosts);
@@ -55,11 +77,6 @@ Ranks& Session::start(const std::vector<int>& tp_degrees, double hang_seconds,
   if (const std::string how = ranks_->connect_devices(); !how.empty()) TAPER_INFO(how);
 #endif
   report_threads();
-  WatchdogOptions options;
-  options.hang_seconds = hang_seconds;
-  options.directory = directory;
-  options.on_report = std::move(on_hang);
-  watchdog_ = std::make_unique<Watchdog>(progress_, options);
   return *ranks_;
 }
 

@@ -43,6 +43,14 @@ TEST_CASE("a degree that does not divide the ranks is refused") {
                        MessageMatches(ContainsSubstring(problem)));
 }
 
+TEST_CASE("degrees that differ between ranks are refused by all") {
+  const int size = the_session->size();
+  if (size < 2) return;
+  const int mine = the_session->rank() == 1 ? 1 : size;
+  CHECK_THROWS_MATCHES(the_session->start({mine}, 60.0, "."), Error,
+                       MessageMatches(ContainsSubstring("different tensor-parallel degrees")));
+}
+
 TEST_CASE("starting gives the groups of the degrees, and the places of all ranks") {
   const int size = the_session->size();
   const Ranks& ranks = the_session->start({size}, 60.0, ".");
