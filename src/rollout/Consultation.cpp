@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "rollout/Consultation.hpp"
 
+#include <sched.h>
+
 #include <algorithm>
 #include <cstring>
 #include <span>
@@ -120,13 +122,17 @@ void Consultation::observe(const StepReport& report, const Engine& engine) {
 // other things to do.
 bool Consultation::is_complete(bool idle) {
   if (!idle) return exchange_.test();
-  if (idle_ != nullptr && idle_->is_ready(layout_.groups()[layout_.replica_of(ranks_.rank())].tp)) {
-    if (exchange_.test()) return true;
-    word_ = flagged(kIdleWork);
-    return false;
-  }
   const LibraryWait waiting(ranks_.progress, "the consultation of replicas", layout_.replicas());
-  exchange_.wait();
+  if (idle_ == nullptr) {
+    exchange_.wait();
+    return true;
+  }
+  const int tp = layout_.groups()[layout_.replica_of(ranks_.rank())].tp;
+  for (; !exchange_.test(); sched_yield())
+    if (idle_->is_ready(tp)) {
+      word_ = flagged(kIdleWork);
+      return false;
+    }
   return true;
 }
 

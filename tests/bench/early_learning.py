@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Times iterations that learn from prompts while others are generated beside iterations that do not.
 
-    python tests/bench/early_learning.py --taper build/default/bin/taper --lengths straggler heavy-tail log-normal narrow
+    python tests/bench/early_learning.py --taper build/default/bin/taper --lengths straggler heavy-tail log-normal no-tail
 
 Runs of data/quickstart.yaml with prescribed lengths and one mini-batch. An arm is a name and settings,
 NAME:KEY=VALUE,KEY=VALUE; the first one of --arms is the measure. Arms alternate in each of --rounds rounds, in another
@@ -39,9 +39,11 @@ def run(options, folder, law, arm, number):
         "Checkpoint/Every": 0,
         "Output/Directory": output,
     } | dict(text.split("=", 1) for text in [*settings.split(","), *options.set] if text)
-    run_file = options.run or ROOT / "data/quickstart.yaml"
-    command = [*options.launcher.split(), options.taper, "train", run_file, *assignments(values)]
-    done = subprocess.run(command, capture_output=True, text=True, stdin=subprocess.DEVNULL, check=False)
+    run_file = (options.run or ROOT / "data/quickstart.yaml").resolve()
+    command = [*options.launcher.split(), options.taper.resolve(), "train", run_file, *assignments(values)]
+    done = subprocess.run(
+        command, capture_output=True, text=True, stdin=subprocess.DEVNULL, check=False, cwd=ROOT
+    )
     if done.returncode != 0:
         sys.exit(f"{name}: taper ended with code {done.returncode}:\n{done.stdout[-2000:]}{done.stderr[-2000:]}")
     lines = [json.loads(line) for line in (output / "metrics.jsonl").read_text().splitlines()]
@@ -66,7 +68,7 @@ def band(numbers, form):
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--taper", required=True, help="the executable")
+    parser.add_argument("--taper", required=True, type=Path, help="the executable")
     parser.add_argument("--run", type=Path, help="another run file")
     parser.add_argument("--lengths", nargs="+", default=["straggler"], help="Rollout/Lengths")
     parser.add_argument("--arms", nargs="+", default=ARMS)
