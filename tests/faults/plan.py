@@ -51,7 +51,7 @@ def main() -> None:
         settings = [value for line in (folder / "six.jsonl").read_text().splitlines()
                     for value in json.loads(line)["settings"].values()]
         blocks = [[int(rank) for rank in value.split(":")[0].split("-")] for value in settings]
-        check({last - first + 1 for first, last in blocks} == {1, 3, 6}, "a plan has blocks that the run cannot have",
+        check({block[-1] - block[0] + 1 for block in blocks} == {1, 3, 6}, "a plan has blocks that the run cannot have",
               str(settings))
         text = call([*words("plan", "run", Training__Tensor_Parallel=4), "--profile", profile, "--ranks", 6], code=2)
         check("Training/Tensor Parallel is 4" in text, "a degree that does not divide the ranks is not refused", text)
