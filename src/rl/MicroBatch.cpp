@@ -97,10 +97,17 @@ std::vector<int> assign_samples(const std::vector<int>& lengths, int dp_size, in
   return mine;
 }
 
+int mini_batch_of(std::int64_t prompt, std::int64_t prompts, int parts) {
+  return static_cast<int>(
+      prompt * std::max<std::int64_t>(1, std::min<std::int64_t>(parts, prompts)) / prompts);
+}
+
 std::vector<Range> cut_mini_batches(const std::vector<int>& ends, int parts) {
   const std::size_t prompts = ends.size();
   std::vector<Range> batches(std::max(1, std::min<int>(parts, static_cast<int>(prompts))));
-  for (std::size_t p = 0; p < prompts; ++p) batches[p * batches.size() / prompts].end = ends[p];
+  for (std::size_t p = 0; p < prompts; ++p)
+    batches[mini_batch_of(static_cast<std::int64_t>(p), static_cast<std::int64_t>(prompts), parts)]
+        .end = ends[p];
   for (std::size_t b = 1; b < batches.size(); ++b) batches[b].begin = batches[b - 1].end;
   return batches;
 }

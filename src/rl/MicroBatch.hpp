@@ -22,6 +22,8 @@ std::vector<int> assign_replicas(const std::vector<int>& lengths, int replicas,
 // The samples of one of them, ascending.
 std::vector<int> assign_samples(const std::vector<int>& lengths, int dp_size, int dp_rank);
 
+// The mini-batch, of at most `parts`, that has the samples of prompt number `prompt` of so many.
+int mini_batch_of(std::int64_t prompt, std::int64_t prompts, int parts);
 // Cuts samples, in order, into at most `parts` mini-batches of nearly equally many prompts; `ends`
 // are those of the samples of a prompt.
 std::vector<Range> cut_mini_batches(const std::vector<int>& ends, int parts);
@@ -45,6 +47,12 @@ struct SequenceSizes {
     tokens.push_back(length);
     rows.push_back(length - shared);
     prompts.push_back(prompt);
+  }
+  // A sample, whose last token is not read; with `shares`, samples of a prompt have all of it but
+  // its last token in common.
+  void add_sample(int length, int prompt_tokens, std::int64_t prompt, bool shares) {
+    const bool follows = shares && !prompts.empty() && prompts.back() == prompt;
+    add(length - 1, follows ? prompt_tokens - 1 : 0, prompt);
   }
   int count() const { return static_cast<int>(tokens.size()); }
 };

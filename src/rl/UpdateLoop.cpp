@@ -25,9 +25,7 @@ SequenceSizes sizes_of(const SampleSet& samples, Range rows, const TrainPassOpti
   SequenceSizes sizes;
   for (int row = rows.begin; row < rows.end; ++row) {
     const SampleSummary& sample = samples.all()[row];
-    const bool shares = pass.shares_prefixes && row > rows.begin &&
-                        samples.all()[row - 1].id.prompt == sample.id.prompt;
-    sizes.add(sample.length() - 1, shares ? sample.prompt_tokens - 1 : 0, sample.id.prompt);
+    sizes.add_sample(sample.length(), sample.prompt_tokens, sample.id.prompt, pass.shares_prefixes);
   }
   return sizes;
 }
@@ -82,10 +80,9 @@ std::vector<int> UpdateLoop::early_replicas(const SampleSet& samples) const {
 std::vector<Range> UpdateLoop::bundles_of(const std::vector<Sample>& prompt) const {
   const TrainPassOptions& pass = model_.context.options;
   SequenceSizes sizes;
-  for (const Sample& s : prompt) {
-    const bool shares = pass.shares_prefixes && sizes.count() > 0;
-    sizes.add(s.length() - 1, shares ? static_cast<int>(std::ssize(s.prompt)) - 1 : 0);
-  }
+  for (const Sample& s : prompt)
+    sizes.add_sample(s.length(), static_cast<int>(std::ssize(s.prompt)), s.id.prompt,
+                     pass.shares_prefixes);
   return cut_bundles(sizes, pass);
 }
 

@@ -67,11 +67,10 @@ std::vector<Range> CallPrices::mini_batches(const UpdateSteps& steps) const {
 
 SequenceSizes CallPrices::sizes(Range range) const {
   SequenceSizes sizes;
-  for (int i = range.begin; i < range.end; ++i) {
-    const bool shares = setting_.pass.shares_prefixes && i > range.begin && i % samples_ != 0;
-    sizes.add(length(i) - 1,
-              shares ? traces_.back().outcomes[static_cast<std::size_t>(i)].prompt - 1 : 0);
-  }
+  for (int i = range.begin; i < range.end; ++i)
+    sizes.add_sample(length(i),
+                     static_cast<int>(traces_.back().outcomes[static_cast<std::size_t>(i)].prompt),
+                     i / samples_, setting_.pass.shares_prefixes);
   return sizes;
 }
 

@@ -9,6 +9,7 @@
 #include "base/Packing.hpp"
 #include "comm/Collectives.hpp"
 #include "rl/Experience.hpp"
+#include "rl/MicroBatch.hpp"
 #include "rollout/GeneratedSample.hpp"
 
 namespace taper {
@@ -38,8 +39,8 @@ int EarlyLearning::home_of(std::int64_t prompt) const {
 }
 
 void EarlyLearning::add(const Completion& ended) {
-  // As UpdateLoop cuts mini-batches.
-  if (ended.id.prompt * options_.training.mini_batches >= options_.rollout.prompts) return;
+  if (mini_batch_of(ended.id.prompt, options_.rollout.prompts, options_.training.mini_batches) > 0)
+    return;
   Sample sample = std::move(as_samples({ended}).front());
   judge_.score(sample);
   mail_.send(home_of(ended.id.prompt), packed(sample));

@@ -12,17 +12,14 @@ from while others were generated. Arms with Training/Early Learning must have th
 """
 
 import argparse
-import json
 import random
 import statistics
-import subprocess
 import sys
 import tempfile
 from pathlib import Path
 
-from taper_tables import assignments, print_head, print_row
+from taper_tables import ROOT, band, iterations, print_head, print_row
 
-ROOT = Path(__file__).resolve().parents[2]
 APART = "Placement/Strategy=separation"
 ARMS = ["off", "on:Training/Early Learning=true", f"separation:{APART}", f"separation, on:{APART},Training/Early Learning=true"]
 
@@ -37,17 +34,11 @@ def run(options, folder, law, arm, number):
         "Rollout/Max New Tokens": options.tokens,
         "Evaluation/Every": 0,
         "Checkpoint/Every": 0,
-        "Output/Directory": output,
-    } | dict(text.split("=", 1) for text in [*settings.split(","), *options.set] if text)
-    run_file = (options.run or ROOT / "data/quickstart.yaml").resolve()
-    command = [*options.launcher.split(), options.taper.resolve(), "train", run_file, *assignments(values)]
-    done = subprocess.run(
-        command, capture_output=True, text=True, stdin=subprocess.DEVNULL, check=False, cwd=ROOT
-    )
-    if done.returncode != 0:
-        sys.exit(f"{name}: taper ended with code {done.returncode}:\n{done.stdout[-2000:]}{done.stderr[-2000:]}")
-    lines = [json.loads(line) for line in (output / "metrics.jsonl").read_text().splitlines()]
-    lines = [line for line in lines if "timing_s/gen" in line][1:]
+    }
+    if options.run is None:
+        values["Model/Directory"] = ROOT / "data/model"
+    values |= dict(text.split("=", 1) for text in [*settings.split(","), *options.set] if text)
+    lines = iterations(options, options.run or ROOT / "data/quickstart.yaml", output, values)[1:]
 
     def mean(metric):
         return statistics.mean(line.get(metric, 0.0) for line in lines)
@@ -62,13 +53,9 @@ def run(options, folder, law, arm, number):
     }
 
 
-def band(numbers, form):
-    return f"{statistics.median(numbers):{form}} ({min(numbers):{form}} to {max(numbers):{form}})"
-
-
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--taper", required=True, type=Path, help="the executable")
+    parser.add_argument("--taper", required=True, help="the executable")
     parser.add_argument("--run", type=Path, help="another run file")
     parser.add_argument("--lengths", nargs="+", default=["straggler"], help="Rollout/Lengths")
     parser.add_argument("--arms", nargs="+", default=ARMS)

@@ -13,16 +13,13 @@ the time of the first arm of the same round over this one. Memory is the largest
 """
 
 import argparse
-import json
 import statistics
-import subprocess
 import sys
 import tempfile
 from pathlib import Path
 
-from taper_tables import assignments, print_head, print_row
+from taper_tables import band, iterations, print_head, print_row
 
-ROOT = Path(__file__).resolve().parents[2]
 ARMS = [
     "flattening",
     "interleaving:Placement/Strategy=interleaving",
@@ -57,14 +54,9 @@ Checkpoint: {{Every: 0}}
 def run(options, folder, arm, number):
     name, _, settings = arm.partition(":")
     output = folder / f"{name.replace(' ', '-')}-{number}"
-    values = {"Training/Iterations": options.iterations, "Output/Directory": output}
+    values = {"Training/Iterations": options.iterations}
     values |= dict(text.split("=", 1) for text in [*settings.split(","), *options.set] if text)
-    command = [*options.launcher.split(), options.taper, "train", folder / "run.yaml", *assignments(values)]
-    done = subprocess.run(command, capture_output=True, text=True, stdin=subprocess.DEVNULL, check=False)
-    if done.returncode != 0:
-        sys.exit(f"{name}: taper ended with code {done.returncode}:\n{done.stdout[-2000:]}{done.stderr[-2000:]}")
-    lines = [json.loads(line) for line in (output / "metrics.jsonl").read_text().splitlines()]
-    lines = [line for line in lines if "timing_s/gen" in line][1:]
+    lines = iterations(options, folder / "run.yaml", output, values)[1:]
 
     def mean(*names):
         return statistics.mean(sum(line.get(f"timing_s/{name}", 0.0) for name in names) for line in lines)
@@ -75,10 +67,6 @@ def run(options, folder, arm, number):
         "memory": max(line["perf/max_memory_allocated_gb"] for line in lines),
         "weights": hash(weights),
     } | {title: mean(*names) for title, names in PHASES.items()}
-
-
-def band(numbers, form):
-    return f"{statistics.median(numbers):{form}} ({min(numbers):{form}} to {max(numbers):{form}})"
 
 
 def main():

@@ -22,7 +22,7 @@ ROOT = Path(__file__).resolve().parents[2]
 sys.path.insert(0, str(ROOT / "tools"))
 
 from report.data import load_run
-from taper_tables import iterations_without_learning, print_head, print_row
+from taper_tables import band, iterations_without_learning, print_head, print_row
 
 LIMIT = 1024
 
@@ -48,11 +48,6 @@ def run(options, folder, seed, rounds):
         "long": sum(length > LIMIT // 2 for length in trained) / len(trained),
         "waiting": lines[-1].get("rollout/waiting_prompts", 0),
     }
-
-
-def band(numbers, form):
-    middle = format(statistics.median(numbers), form)
-    return f"{middle} ({format(min(numbers), form)} to {format(max(numbers), form)})"
 
 
 def main():

@@ -2,6 +2,7 @@
 """What benchmarks that start `taper` and print Markdown tables share."""
 
 import json
+import statistics
 import subprocess
 import sys
 from pathlib import Path
@@ -23,20 +24,29 @@ def print_head(*titles):
     print("|---" * len(titles) + "|")
 
 
+def band(numbers, form):
+    """Their median and, in brackets, the least and the most, each in that format."""
+    return f"{statistics.median(numbers):{form}} ({min(numbers):{form}} to {max(numbers):{form}})"
+
+
+def iterations(options, run_file, output, values):
+    """Metrics of each iteration of a run to `output`, with the parameters `values`; it ends this program if the run
+    fails. `options` has the launcher and the executable."""
+    command = [*options.launcher.split(), options.taper, "train", run_file]
+    command += assignments({"Output/Directory": output} | values)
+    done = subprocess.run(command, capture_output=True, text=True, stdin=subprocess.DEVNULL, check=False)
+    if done.returncode != 0:
+        sys.exit(f"{Path(output).name}: taper ended with code {done.returncode}:\n{done.stdout}{done.stderr}")
+    lines = [json.loads(line) for line in (Path(output) / "metrics.jsonl").read_text().splitlines()]
+    return [line for line in lines if "timing_s/gen" in line]
+
+
 def iterations_without_learning(options, output, values):
-    """Metrics of each iteration of a run of data/quickstart.yaml that does not learn, changed by `values`; it ends this
-    program if the run fails. `options` has the launcher and the executable."""
+    """iterations() of a run of data/quickstart.yaml that does not learn."""
     fixed = {
         "Model/Directory": ROOT / "data/model",
-        "Output/Directory": output,
         "Optimizer/Learning Rate": "1e-12",
         "Evaluation/Every": 0,
         "Checkpoint/Every": 0,
     }
-    command = [*options.launcher.split(), options.taper, "train", ROOT / "data/quickstart.yaml"]
-    command += assignments(fixed | values)
-    done = subprocess.run(command, capture_output=True, text=True, stdin=subprocess.DEVNULL, check=False)
-    if done.returncode != 0:
-        sys.exit(f"taper ended with code {done.returncode}:\n{done.stdout}{done.stderr}")
-    lines = [json.loads(line) for line in (Path(output) / "metrics.jsonl").read_text().splitlines()]
-    return [line for line in lines if "timing_s/gen" in line]
+    return iterations(options, ROOT / "data/quickstart.yaml", output, fixed | values)
