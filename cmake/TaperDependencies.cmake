@@ -8,6 +8,12 @@ if(TAPER_ENABLE_CUDA)
   find_package(CUDAToolkit 12 REQUIRED)
   # The library itself is loaded when a program starts, and may be missing.
   find_path(NCCL_INCLUDE_DIR nccl.h HINTS ENV NCCL_ROOT ${CUDAToolkit_INCLUDE_DIRS} PATH_SUFFIXES include REQUIRED)
+  # Products by warpgroups (kernels/detail/Warpgroup.hpp) are no part of sm_90, which later GPUs have, too.
+  foreach(property INTERFACE_COMPILE_OPTIONS INTERFACE_LINK_OPTIONS)
+    get_target_property(options Kokkos::kokkoscore ${property})
+    string(REPLACE "-arch=sm_90>" "-gencode=arch=compute_90a,code=[sm_90a,compute_90a]>" options "${options}")
+    set_target_properties(Kokkos::kokkoscore PROPERTIES ${property} "${options}")
+  endforeach()
 endif()
 find_package(MPI REQUIRED COMPONENTS C CXX)
 set(HDF5_PREFER_PARALLEL ON)

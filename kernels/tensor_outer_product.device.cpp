@@ -9,6 +9,7 @@
 #include "kernels/detail/TensorCore.hpp"
 #include "kernels/detail/TensorLaunch.hpp"
 #include "kernels/detail/TensorProduct.hpp"
+#include "kernels/detail/Warpgroup.hpp"
 
 namespace taper::detail {
 namespace {
@@ -154,10 +155,11 @@ __global__ void __launch_bounds__(kThreads)
 #endif
 }
 
-// The same of operands that are bf16 in memory: a block has 128 x 256 elements, a warp 64 x 64.
+// The same of operands that are bf16 in memory: a block has 128 x 256 elements, each of its two
+// warpgroups 64 x 256. Lines of 64 values of an operand are a tile, 64 inputs of it lie together.
 struct RoundedTile {
   static constexpr int kColumns = 128, kRows = 256, kDepth = 64, kStages = 4;
-  static constexpr int kLeftTiles = 4, kRightTiles = 8;  // of a warp
+  static constexpr int kAtOnce = 128, kRowTiles = kAtOnce / 8;  // rows of one product
   static constexpr int kStageValues = kDepth * (kColumns + kRows);
   static constexpr std::size_t kBytes = std::size_t{2} * kStages * kStageValues;
 };
@@ -173,26 +175,35 @@ class RoundedBlock {
         shared_(shared),
         thread_(static_cast<int>(threadIdx.x)),
         column0_(static_cast<int>(blockIdx.x) * T::kColumns),
-        row0_(static_cast<int>(blockIdx.y) * T::kRows),
-        warp_column_(thread_ / 32 % 2 * 16 * T::kLeftTiles),
-        warp_row_(thread_ / 64 * 8 * T::kRightTiles) {}
+        row0_(static_cast<int>(blockIdx.y) * T::kRows) {}
 
   __device__ void run() {
     const int stages = (args_.last_leaf_k + T::kDepth - 1) / T::kDepth;
     for (int s = 0; s < T::kStages - 1; ++s) load(s, s);
     for (int s = 0, slot = 0; s < stages; ++s) {
       await_copies<T::kStages - 2>();
+      release_to_products();
       __syncthreads();  // stage s has arrived, and nobody reads the one before any more
+      start_products(slot, s > 0);
       load(s + T::kStages - 1, slot == 0 ? T::kStages - 1 : slot - 1);
-      multiply(slot);
+      await_products();
+      keep_sums(sums_[0][0]);
+      keep_sums(sums_[1][0]);
       slot = slot + 1 < T::kStages ? slot + 1 : 0;
     }
-    add_sums(args_, sums_, column0_ + warp_column_, row0_ + warp_row_);
+    const int column = column0_ + thread_ / 32 * 16;
+#pragma unroll
+    for (int half = 0; half < 2; ++half)
+      add_sums(args_, sums_[half], column, row0_ + half * T::kAtOnce);
   }
 
  private:
-  __device__ bf16* left(int slot) const { return shared_ + slot * T::kStageValues; }
-  __device__ bf16* right(int slot) const { return left(slot) + T::kDepth * T::kColumns; }
+  __device__ bf16* left(int slot) const {
+    return shared_ + slot * T::kStageValues;
+  }
+  __device__ bf16* right(int slot) const {
+    return left(slot) + T::kDepth * T::kColumns;
+  }
 
   __device__ void load(int stage, int slot) const {
     const int k = stage * T::kDepth;
@@ -213,36 +224,37 @@ class RoundedBlock {
               chunk = static_cast<unsigned>(thread_) % (size / 8);
     const int valid = max(0, min(8, width - first - 8 * chunk));
     const bf16* source = from + (k + line) * stride + (valid > 0 ? first + 8 * chunk : 0);
+    bf16* const tile = to + chunk / 8 * T::kDepth * 64;
 #pragma unroll
     for (int i = 0; i < T::kDepth; i += kLines) {
       const bool inside = k + line + i < args_.last_leaf_k;
-      start_copy(chunk_at<size>(to, line + i, chunk), inside ? source : from,
+      start_copy(chunk_at<64>(tile, line + i, chunk % 8), inside ? source : from,
                  inside ? 2 * valid : 0);
       source += kLines * stride;
     }
   }
 
-  __device__ void multiply(int slot) {
+  __device__ void start_products(int slot, bool adds) {
+    constexpr int kPart = T::kDepth * 64, kPartBytes = 2 * kPart;
+    begin_products();
+    const auto columns = operand_of<Lines::kInputs>(left(slot) + thread_ / 128 * kPart);
 #pragma unroll
-    for (int k = 0; k < T::kDepth; k += 32) {
-      unsigned x[T::kRightTiles][4];
+    for (int half = 0; half < 2; ++half) {
+      const auto rows =
+          operand_of<Lines::kInputs>(right(slot) + half * (T::kAtOnce / 64) * kPart, kPartBytes);
 #pragma unroll
-      for (int t = 0; t < T::kRightTiles; ++t)
-        load_right_transposed<T::kRows>(x[t], right(slot), warp_row_ + 8 * t, k);
-#pragma unroll
-      for (int c = 0; c < T::kLeftTiles; ++c) {
-        unsigned w[2][4];
-        load_left_transposed<T::kColumns>(w, left(slot), warp_column_ + 16 * c, k);
-#pragma unroll
-        for (int t = 0; t < T::kRightTiles; ++t) multiply_tiles(sums_[c][t], w, x[t]);
-      }
+      for (int k = 0; k < T::kDepth; k += 16)
+        start_product<Lines::kInputs, Lines::kInputs>(
+            sums_[half][0], operand_at<Lines::kInputs>(columns, k),
+            operand_at<Lines::kInputs>(rows, k), adds || k > 0);
     }
+    end_product_group();
   }
 
   const ProductArgs& args_;
   bf16* shared_;
-  const int thread_, column0_, row0_, warp_column_, warp_row_;
-  float sums_[T::kLeftTiles][T::kRightTiles][4] = {};
+  const int thread_, column0_, row0_;
+  float sums_[2][1][T::kRowTiles][4] = {};  // of the first 128 rows, and the others
 };
 
 #endif
@@ -250,7 +262,7 @@ class RoundedBlock {
 __global__ void __launch_bounds__(kThreads)
     add_rounded_outer_products(const __grid_constant__ ProductArgs args) {
 #if defined(__CUDA_ARCH__)
-  extern __shared__ __align__(128) char memory[];
+  extern __shared__ __align__(1024) char memory[];
   RoundedBlock(args, reinterpret_cast<bf16*>(memory)).run();
 #endif
 }
@@ -258,8 +270,8 @@ __global__ void __launch_bounds__(kThreads)
 // Rounds both operands, if there is memory for them.
 bool round_operands(const CudaExec& exec, ProductArgs& args) {
   const std::int64_t inputs = args.last_leaf_k, a = inputs * args.a_k, b = inputs * args.w_k;
-  if (args.a_k % 8 != 0 || args.w_k % 8 != 0 || 2 * (a + b) > exec.rounding.bytes ||
-      RoundedTile::kBytes > shared_memory_of_a_block(exec))
+  if (!kHasWarpgroups || args.a_k % 8 != 0 || args.w_k % 8 != 0 ||
+      2 * (a + b) > exec.rounding.bytes || RoundedTile::kBytes > shared_memory_of_a_block(exec))
     return false;
   auto* const memory = static_cast<bf16*>(exec.rounding.memory);
   args.a = static_cast<const float*>(round_to_bf16(exec, memory, args.a, a));
@@ -293,7 +305,7 @@ void* round_to_bf16(const CudaExec& exec, void* to, const float* from, std::int6
 
 void tensor_outer_product(const CudaExec& exec, const ProductArgs& given) {
   ProductArgs args = given;
-  if (round_operands(exec, args))
+  if (round_operands(exec, args))  // only where there are warpgroups
     launch_with_shared_memory<add_rounded_outer_products>(
         exec, "a gradient of weights", blocks_of(args, RoundedTile::kColumns, RoundedTile::kRows),
         kThreads, RoundedTile::kBytes, args);

@@ -16,8 +16,10 @@ __global__ void __launch_bounds__(T::kThreads* T::kMostSegments)
     multiply_on_tensor_cores(const __grid_constant__ ProductArgs args,
                              const __grid_constant__ PlanOf<result> plan) {
 #if defined(__CUDA_ARCH__)
-  extern __shared__ __align__(128) char shared[];
-  ProductBlock<kRows, result, T>(args, plan, static_cast<int>(blockIdx.y), shared).run();
+  using Block = ProductBlock<kRows, result, T>;
+  extern __shared__ __align__(1024) char shared[];
+  typename Block::Local local;
+  Block(args, plan, static_cast<int>(blockIdx.y), shared, local).run();
 #endif
 }
 
@@ -27,12 +29,12 @@ __global__ void __launch_bounds__(T::kThreads)
     multiply_both_on_tensor_cores(const __grid_constant__ ProductArgs first,
                                   const __grid_constant__ ProductArgs second, int parts) {
 #if defined(__CUDA_ARCH__)
-  extern __shared__ __align__(128) char shared[];
+  extern __shared__ __align__(1024) char shared[];
   const int part = static_cast<int>(blockIdx.y);
   const bool is_first = part < parts;
-  ProductBlock<kRows, Result::kProduct, T>(is_first ? first : second, OneLeaf(),
-                                           is_first ? part : part - parts, shared)
-      .run();
+  using Block = ProductBlock<kRows, Result::kProduct, T>;
+  typename Block::Local local;
+  Block(is_first ? first : second, OneLeaf(), is_first ? part : part - parts, shared, local).run();
 #endif
 }
 
@@ -65,25 +67,30 @@ template <int kRows, Rounded rounded>
 void launch_leaves(const CudaExec& exec, const ProductArgs& args) {
   using T = Tile<kRows, Result::kLeaves, Width::kNarrow, rounded>;
   constexpr unsigned kBusyWarps = 2048;
-  constexpr int kFewestRows = rounded == Rounded::kYes ? 32 : 8;
+  constexpr int kFewestRows = rounded == Rounded::kYes ? kRows : 8;
   const dim3 blocks = blocks_of<kRows, T>(args);
-  if constexpr (kRows > 32) {  // smaller blocks, or more segments, where there would be few
-    if (blocks.x * blocks.y * T::kWarps < kBusyWarps / (T::kIsTall ? 2 : 4))
+  if constexpr (kRows > 32 && kRows > kFewestRows) {  // smaller ones where there would be few
+    if (blocks.x * blocks.y * T::kWarps < kBusyWarps / 4)
       return launch_leaves<kRows / 2, rounded>(exec, args);
   }
   const std::size_t most = shared_memory_of_a_block(exec);
   for (int segments = T::kMostSegments; segments > 0; segments /= 2) {
     if (segments > 1 && blocks.x * blocks.y * T::kWarps * (segments / 2) >= kBusyWarps) continue;
     const LeafPlan plan = leaf_plan<T::kRegisters>(args, segments);
-    const int sums = kRows * T::kColumns;
+    const int waiting = std::min(plan.waiting, T::kMostShared) * kRows * T::kColumns;
     const std::size_t bytes = static_cast<std::size_t>(plan.segments) *
-                              (T::kStages * T::kStageBytes + sizeof(float) * sums * plan.waiting);
+                              (T::kStages * T::kStageBytes + sizeof(float) * waiting);
     if (plan.segments != segments || (bytes > most && segments * kRows > kFewestRows)) continue;
     launch_with_shared_memory<multiply_on_tensor_cores<kRows, Result::kLeaves, T>>(
         exec, "a product with leaves", blocks, plan.segments * T::kThreads, bytes, args, plan);
     return;
   }
   if constexpr (kRows > kFewestRows) launch_leaves<kRows / 2, rounded>(exec, args);
+}
+// Whether all sums that a leaf product has waiting at once have a place in blocks of many rows.
+bool has_place_for_leaves(const ProductArgs& args) {
+  using T = Tile<64, Result::kLeaves, Width::kNarrow, Rounded::kYes>;
+  return leaf_plan<T::kRegisters>(args, 1).waiting <= T::kMostShared + T::kMostLocal;
 }
 
 // f(rows of a block): as few as hold the rows, at most `most`.
@@ -108,8 +115,11 @@ bool has_large_blocks(const CudaExec& exec) {
 template <Result result, class F>
 void with_tile(const CudaExec& exec, const ProductArgs& args, bool is_rounded, const F& f) {
   constexpr int kManyPanels = 384;  // of which wide blocks are enough for a GPU
-  if (is_rounded)
-    return f(std::integral_constant<int, 128>(), Tile<128, result, Width::kWide, Rounded::kYes>());
+  if constexpr (kHasWarpgroups) {
+    if (is_rounded)
+      return f(std::integral_constant<int, 128>(),
+               Tile<128, result, Width::kWide, Rounded::kYes>());
+  }
   const auto with_width = [&](auto rows) {
     if constexpr (rows >= 64) {
       if (rows == 128 || (args.columns >= kManyPanels * kPanel && has_large_blocks(exec)))
@@ -127,7 +137,7 @@ void with_tile(const CudaExec& exec, const ProductArgs& args, bool is_rounded, c
 bool round_rows(const CudaExec& exec, ProductArgs& args) {
   constexpr int kManyRows = 128;  // from which on they are read more often than rounding costs
   const std::int64_t n = args.rows * args.a_row;
-  if (args.rows < kManyRows || args.a_row % 8 != 0 || args.a_leaf % 8 != 0 ||
+  if (!kHasWarpgroups || args.rows < kManyRows || args.a_row % 8 != 0 || args.a_leaf % 8 != 0 ||
       2 * n > exec.rounding.bytes || !has_large_blocks(exec))
     return false;
   args.a = static_cast<const float*>(round_to_bf16(exec, exec.rounding.memory, args.a, n));
@@ -139,9 +149,10 @@ bool round_rows(const CudaExec& exec, ProductArgs& args) {
 void tensor_product(const CudaExec& exec, const ProductArgs& given) {
   ProductArgs args = given;
   if (args.rows == 0 || args.columns == 0) return;
-  const bool is_rounded = round_rows(exec, args);
+  const bool is_rounded =
+      (args.program == nullptr || has_place_for_leaves(args)) && round_rows(exec, args);
   if (args.program != nullptr && is_rounded) {
-    launch_leaves<128, Rounded::kYes>(exec, args);
+    if constexpr (kHasWarpgroups) launch_leaves<64, Rounded::kYes>(exec, args);
   } else if (args.program != nullptr) {
     with_rows<64>(args.rows, [&](auto rows) { launch_leaves<rows, Rounded::kNo>(exec, args); });
   } else if (args.act != nullptr) {

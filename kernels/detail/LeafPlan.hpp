@@ -10,14 +10,16 @@
 namespace taper::detail {
 
 // The sums of leaves that wait to be added to later ones: the latest in so many registers, older
-// ones in memory.
+// ones in memory. The latest is always in a register.
 template <int registers>
 struct WaitingLeaves {
   int in_registers = 0, in_memory = 0;
 
   KOKKOS_INLINE_FUNCTION int all() const { return in_registers + in_memory; }
+  // One more waits.
   KOKKOS_INLINE_FUNCTION void push() { ++(in_registers < registers ? in_registers : in_memory); }
-  KOKKOS_INLINE_FUNCTION void pop() { --(in_registers > 0 ? in_registers : in_memory); }
+  // The latest two become one.
+  KOKKOS_INLINE_FUNCTION void join() { --(in_registers > 1 ? in_registers : in_memory); }
 };
 
 // How a block adds the leaves of a product: in segments at the same time, each of which leaves one
@@ -28,7 +30,7 @@ struct LeafPlan {
   int segments = 1;
   int begin[kMostSegments + 1] = {};  // the leaves of segment s are [begin[s], begin[s + 1])
   unsigned char additions[kMostSegments] = {};  // after pushing the sum of segment s
-  int waiting = 0;  // sums of a segment that wait in memory at once, at most
+  int waiting = 0;  // sums of a segment that wait at once, at most, less those in registers
   unsigned char after[kMostLeaves / 2] = {};  // program[leaf], four bits each
 
   KOKKOS_INLINE_FUNCTION int begin_of(int segment) const { return begin[segment]; }
@@ -53,8 +55,8 @@ LeafPlan leaf_plan(const ProductArgs& args, int segments) {
     for (int leaf = plan.begin[s]; leaf < plan.begin[s + 1]; ++leaf) {
       const int all = args.program[leaf], own = std::min(all, waiting.all());
       const bool is_last = leaf + 1 == plan.begin[s + 1];
-      for (int n = 0; n < own; ++n) waiting.pop();
-      waiting.push();
+      if (own == 0) waiting.push();
+      for (int n = 1; n < own; ++n) waiting.join();
       plan.waiting = std::max(plan.waiting, waiting.in_memory);
       plan.after[leaf / 2] |= static_cast<unsigned char>(all << leaf % 2 * 4);
       if (is_last) plan.additions[s] = static_cast<unsigned char>(all - own);

@@ -36,30 +36,34 @@ template <int rows, Result result, Width width, Rounded rounded = Rounded::kNo>
 struct Tile {
   static constexpr bool kIsWide = width == Width::kWide, kIsTall = rows == 128,
                         kIsRounded = rounded == Rounded::kYes;
-  static constexpr int kRowTiles = rows >= 64 ? 4 : rows == 8 ? 1 : 2;
-  static constexpr int kRowWarps = rows / 8 / kRowTiles;
-  static constexpr int kColumnTiles =
-      rows >= 32 && !(kIsWide && !kIsTall) && !(kIsRounded && !kIsTall) ? 2 : 1;
-  static constexpr int kColumnWarps = kIsTall || !(kIsWide || kIsRounded) ? 2 : 4;
-  static constexpr int kWarps = kRowWarps * kColumnWarps;  // of a segment, as all below
+  // A warpgroup has all 64 columns of a panel.
+  static constexpr int kRowWarps = kIsRounded ? 1 : rows >= 64 ? rows / 32 : rows == 32 ? 2 : 1;
+  static constexpr int kRowTiles = rows / 8 / kRowWarps;
+  static constexpr int kColumnTiles = rows >= 32 && !(kIsWide && !kIsTall) && !kIsRounded ? 2 : 1;
+  static constexpr int kColumnWarps = kIsRounded || (kIsWide && !kIsTall) ? 4 : 2;
+  static constexpr int kPanelWarps = kIsRounded && result != Result::kLeaves ? 2 : 1;
+  static constexpr int kWarps = kRowWarps * kColumnWarps * kPanelWarps;  // of a segment, as below
   static constexpr int kThreads = 32 * kWarps;
   static constexpr int kColumns = 16 * kColumnTiles * kColumnWarps;
   static constexpr int kPanels = result == Result::kLeaves   ? 1
                                  : kIsTall                   ? (kIsRounded ? 4 : 2)
                                  : result == Result::kSwiglu ? (kIsWide ? 4 : 2)
                                                              : (kIsWide ? 2 : 1);
+  static constexpr int kOwnPanels = kPanels / kPanelWarps;  // of a warp
   static constexpr int kMostSegments = result != Result::kLeaves || kIsTall ? 1
                                        : rows >= 32                         ? 2
                                                                             : 8;
-  // In which sums of leaves wait: blocks of 128 rows have less memory for each.
-  static constexpr int kRegisters = kIsTall ? 3 : 1;
+  // In which sums of leaves wait, and how many more have a place in shared memory: with those of
+  // many rows, two blocks still fit a multiprocessor. Older ones wait in local memory.
+  static constexpr int kRegisters = kIsRounded ? 4 : 1;
+  static constexpr int kMostShared = kIsRounded ? 4 : LeafPlan::kMostLeaves;
+  static constexpr int kMostLocal = kIsRounded ? 4 : 0;
   // Inputs of a stage, none of which belongs to two leaves.
   static constexpr int kDepth = rows <= 16 && result == Result::kProduct ? 128 : 64;
   static constexpr int kStageBytes =
       kPanels * kDepth * kColumns * 2 + rows * kDepth * (kIsRounded ? 2 : 4);
   // Being copied or multiplied: as many as let blocks fill the 227 KB of a multiprocessor of sm_90.
-  static constexpr int kStages = result == Result::kLeaves && kIsTall      ? 2
-                                 : result == Result::kSwiglu && rows <= 16 ? 5
+  static constexpr int kStages = result == Result::kSwiglu && rows <= 16 ? 5
                                  : result == Result::kLeaves || kStageBytes == (32 << 10) ||
                                          kStageBytes > (48 << 10)
                                      ? 3

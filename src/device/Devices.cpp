@@ -30,10 +30,13 @@ int choose_device(const VisibleDevices& visible, int rank_on_host, int ranks_on_
   const auto count = static_cast<int>(visible.list.size());
   const int chosen = rank_on_host % count;
   const Device& device = visible.list[static_cast<std::size_t>(chosen)];
-  TAPER_VALIDATE(device.capability >= built_for,
+  // Programs for 9.0 have instructions that no other architecture has, also no later one.
+  const bool is_for_one = built_for == 90;
+  TAPER_VALIDATE(is_for_one ? device.capability == built_for : device.capability >= built_for,
                  to_string(device)
                      << " has compute capability " << capability_text(device.capability)
                      << " (this program was built for " << capability_text(built_for)
+                     << (is_for_one ? " alone" : "")
                      << "); build Kokkos and Taper for this GPU (doc/gpu.md#build)");
   TAPER_VALIDATE(!device.prohibited, to_string(device)
                                          << " takes no programs (its compute mode is "

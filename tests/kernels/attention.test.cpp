@@ -14,7 +14,7 @@ TEST_CASE("attention equals the canonical chunks, whole, in pieces and in compan
   check_compare(attention_op());
 }
 
-TEST_CASE("attention over pages of bf16 equals the canonical chunks", "[attention]") {
+TEST_CASE("attention over pages of bf16 equals the canonical chunks", "[attention][bf16]") {
   check_compare(bf16_attention_op());
 }
 

@@ -20,7 +20,8 @@ TEST_CASE("row-parallel products have the same bits for any number of shards", "
   check_compare(row_parallel_op());
 }
 
-TEST_CASE("products in bf16 arithmetic equal the canonical chains of their model", "[product]") {
+TEST_CASE("products in bf16 arithmetic equal the canonical chains of their model",
+          "[product][bf16]") {
   check_compare(bf16_product_op());
 }
 

@@ -211,6 +211,20 @@ void Block::touch(Warp& warp, int lane, CheckedBytes& bytes, std::size_t offset,
   }
 }
 
+void Block::require_release(const Warp& warp, int lane, std::size_t offset, int n) {
+  if (!machine.checks.races) return;
+  const Touches* t = shared_checks.touches(offset);
+  for (int k = 0; k < (n + 1) / 2; ++k, ++t) {
+    const Moment& write = t->write;
+    if (write.launch != launch.number || write.thread / 1024 != number) continue;
+    const auto thread = static_cast<std::size_t>(write.thread % 1024);
+    if (warps_[thread / kLanes].released(static_cast<int>(thread % kLanes)) < write.time)
+      warp.fail("asynchronous read of memory that thread " + std::to_string(thread) +
+                    " wrote and did not release to such reads (fence.proxy.async)",
+                lane);
+  }
+}
+
 void Machine::run(const Launch& launch) {
   ++statistics.launches;
   std::vector<std::uint64_t> order(launch.grid.count());

@@ -69,6 +69,29 @@ class AsyncCopies {
   std::array<std::uint32_t, kLanes> committed_{};
 };
 
+// What products of warpgroups that were begun and not yet waited for read (wgmma).
+class AsyncProducts {
+ public:
+  void reset() {
+    pending_.clear();
+    committed_ = 0;
+  }
+  void reads(std::uint32_t offset, int lane, const std::uint8_t* bytes);  // 16 of them
+  void commit() { ++committed_; }
+  // Until all but the newest `keep` groups are done. Throws Fault if what they read has changed.
+  void wait(Warp& warp, std::uint32_t keep);
+
+ private:
+  struct Read {
+    std::uint32_t offset;
+    int lane;
+    std::uint32_t group;
+    std::array<std::uint8_t, 16> bytes;
+  };
+  std::deque<Read> pending_;
+  std::uint32_t committed_ = 0;
+};
+
 // An mbarrier: arrivals and bytes of bulk copies that its phase still waits for.
 struct MemoryBarrier {
   struct BulkCopy {
@@ -110,6 +133,9 @@ class Block {
   // before it.
   void touch(Warp& warp, int lane, CheckedBytes& bytes, std::size_t offset, int n, bool is_write,
              bool is_atomic);
+  // Throws Fault if a thread wrote bytes of shared memory and has not released them to asynchronous
+  // operations since.
+  void require_release(const Warp& warp, int lane, std::size_t offset, int n);
 
  private:
   bool release_barriers();

@@ -64,8 +64,8 @@ bool decode_flow(Instruction& i) {
 }  // namespace
 
 void decode(Instruction& i) {
-  if (decode_flow(i) || decode_memory(i) || decode_warp(i) || decode_copies(i) ||
-      decode_tensor(i) || decode_convert(i) || decode_move(i)) {
+  if (decode_warpgroup(i) || decode_flow(i) || decode_memory(i) || decode_warp(i) ||
+      decode_copies(i) || decode_tensor(i) || decode_convert(i) || decode_move(i)) {
     return;
   }
   const auto found = handlers().find(key(i.opcode));

@@ -95,5 +95,6 @@ bool decode_memory(Instruction& i);
 bool decode_warp(Instruction& i);
 bool decode_copies(Instruction& i);
 bool decode_tensor(Instruction& i);
+bool decode_warpgroup(Instruction& i);
 
 }  // namespace taper::gpuemu

@@ -20,6 +20,8 @@ void Warp::start(Block& block, int index, int threads, const Routine& routine) {
   state = State::kReady;
   clocks.reset();
   copies.reset();
+  products.reset();
+  released_.fill(0);
   local_stride_ = static_cast<std::size_t>((routine.local_bytes + 63) / 64 * 64);
   local_.assign(local_stride_ * kLanes, 0xff);
   // Constants of the kernel's own frame stay filled from block to block.
@@ -357,6 +359,11 @@ std::uint8_t* Warp::shared(std::uint64_t offset, int lane, int n, Access access,
   std::uint8_t* memory = b.shared.data() + offset;
   use(b.shared_checks, offset, lane, n, access, value, memory);
   return memory;
+}
+
+void Warp::release_to_async() {
+  for_lanes(active, [&](int lane) { released_[lane] = clocks.now(); });
+  clocks.meet(0);  // later writes have a later time
 }
 
 std::uint8_t* Warp::generic(std::uint64_t a, int lane, int n, Access access, const void* value) {

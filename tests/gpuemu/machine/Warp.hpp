@@ -86,6 +86,11 @@ class Warp {
   Mask carry = 0;  // of additions, per lane
   LaneClocks clocks;
   AsyncCopies copies;
+  AsyncProducts products;
+  // What the active lanes have written so far may be read by asynchronous operations.
+  void release_to_async();
+  // The time up to which a lane has done so.
+  std::uint32_t released(int lane) const { return released_[lane]; }
 
  private:
   struct Frame {
@@ -122,6 +127,7 @@ class Warp {
   std::size_t local_stride_ = 0;
   const Instruction* current_ = nullptr;
   bool has_yielded_ = false;
+  std::array<std::uint32_t, kLanes> released_{};
 };
 
 }  // namespace taper::gpuemu

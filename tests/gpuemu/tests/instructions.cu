@@ -13,7 +13,12 @@
 #include <random>
 #include <vector>
 
+#include "kernels/detail/Warpgroup.hpp"
+
 namespace {
+
+using namespace taper;
+using detail::Lines;
 
 int failures = 0;
 
@@ -208,6 +213,41 @@ __global__ void product(const __nv_bfloat16* a, const __nv_bfloat16* b, float* c
   for (int r = 0; r < 4; ++r) c[(lane / 4 + r / 2 * 8) * 8 + lane % 4 * 2 + r % 2] = d[r];
 }
 
+// --- the same by a warpgroup: a (64, 64) b (n, 64) ---
+
+// Where value k of row, or column, r is.
+__host__ __device__ inline int place_of(Lines lines, int r, int k) {
+  const int line = lines == Lines::kInputs ? r / 64 * 64 + k : r,
+            at = lines == Lines::kInputs ? r % 64 : k;
+  return line * 64 + (at / 8 ^ line % 8) * 8 + at % 8;
+}
+
+template <Lines left, Lines right, int n>
+__global__ void product_of_warpgroup([[maybe_unused]] const bf16* a, [[maybe_unused]] const bf16* b,
+                                     [[maybe_unused]] float* c) {
+#if defined(__CUDA_ARCH_FEAT_SM90_ALL)
+  extern __shared__ __align__(1024) bf16 tiles[];
+  bf16 *const ta = tiles, *const tb = tiles + 64 * 64;
+  const int t = static_cast<int>(threadIdx.x);
+  for (int i = t; i < 64 * 64; i += 128) ta[place_of(left, i / 64, i % 64)] = a[i];
+  for (int i = t; i < n * 64; i += 128) tb[place_of(right, i / 64, i % 64)] = b[i];
+  detail::release_to_products();
+  __syncthreads();
+  float sums[n / 8][4];
+  const auto x = detail::operand_of<left>(ta), y = detail::operand_of<right>(tb, 64 * 64 * 2);
+  detail::begin_products();
+  for (int k = 0; k < 64; k += 16)
+    detail::start_product<left, right>(sums, detail::operand_at<left>(x, k),
+                                       detail::operand_at<right>(y, k), k > 0);
+  detail::end_product_group();
+  detail::await_products();
+  detail::keep_sums(sums);
+  for (int j = 0; j < n / 8; ++j)
+    for (int i = 0; i < 4; ++i)
+      c[(t / 32 * 16 + t % 32 / 4 + i / 2 * 8) * n + 8 * j + t % 4 * 2 + i % 2] = sums[j][i];
+#endif
+}
+
 // --- the tests ---
 
 template <class T>
@@ -321,12 +361,38 @@ void test_product() {
   compare("product of tiles", to_host(c, 128), expected);
 }
 
+template <Lines left, Lines right, int n>
+void test_warpgroup() {
+  std::mt19937 random(7);
+  std::vector<bf16> a(64 * 64), b(n * 64);
+  for (auto& v : a) v = to_bf16(static_cast<float>(random() % 31) - 15.0f);
+  for (auto& v : b) v = to_bf16(static_cast<float>(random() % 31) - 15.0f);
+  std::vector<float> expected(64 * n);
+  for (int r = 0; r < 64; ++r)
+    for (int i = 0; i < n; ++i)
+      for (int k = 0; k < 64; ++k)
+        expected[r * n + i] += to_float(a[r * 64 + k]) * to_float(b[i * 64 + k]);
+  auto* c = to_device(std::vector<float>(64 * n));
+  product_of_warpgroup<left, right, n>
+      <<<1, 128, (64 + n) * 64 * sizeof(bf16)>>>(to_device(a), to_device(b), c);
+  compare("product of a warpgroup", to_host(c, 64 * n), expected);
+}
+
 }  // namespace
 
 int main() {
   test_threads();
   test_together();
   test_product();
+  int architecture = 0;
+  CHECK(cudaDeviceGetAttribute(&architecture, cudaDevAttrComputeCapabilityMajor, 0));
+  if (architecture == 9) {
+    test_warpgroup<Lines::kOutputs, Lines::kOutputs, 64>();
+    test_warpgroup<Lines::kOutputs, Lines::kInputs, 128>();
+    test_warpgroup<Lines::kInputs, Lines::kOutputs, 128>();
+    test_warpgroup<Lines::kInputs, Lines::kInputs, 64>();
+    test_warpgroup<Lines::kInputs, Lines::kInputs, 128>();
+  }
   std::printf(failures == 0 ? "all equal\n" : "%d tests failed\n", failures);
   return failures == 0 ? 0 : 1;
 }

@@ -13,7 +13,11 @@
 #include <map>
 #include <string>
 
+#include "kernels/detail/Warpgroup.hpp"
+
 namespace {
+
+using namespace taper;
 
 void check(cudaError_t e, int line) {
   if (e == cudaSuccess) return;
@@ -149,6 +153,33 @@ __global__ void bulk(const float4* in, float4* out) {
         : "memory");
   }
   out[threadIdx.x] = tile[63 - threadIdx.x];
+#endif
+}
+
+// A warpgroup multiplies what its threads have written; `releases`: for products to see it, `waits`:
+// before it is written again.
+template <bool releases, bool waits>
+__global__ void warpgroup([[maybe_unused]] float* out) {
+#if defined(__CUDA_ARCH_FEAT_SM90_ALL)
+  extern __shared__ __align__(1024) bf16 tile[];  // (64, 64), both operands
+  const int first = static_cast<int>(threadIdx.x) * 32;
+  for (int i = 0; i < 32; ++i) tile[first + i] = to_bf16(1.0f);
+  if (releases) detail::release_to_products();
+  __syncthreads();
+  float sums[8][4];
+  const auto operand = detail::operand_of<detail::Lines::kOutputs>(tile);
+  detail::begin_products();
+  detail::start_product<detail::Lines::kOutputs, detail::Lines::kOutputs>(sums, operand, operand,
+                                                                          false);
+  detail::end_product_group();
+  if (waits) {
+    detail::await_products();
+    __syncthreads();
+  }
+  for (int i = 0; i < 32; ++i) tile[first + i] = to_bf16(2.0f);
+  detail::await_products();
+  detail::keep_sums(sums);
+  out[threadIdx.x] = sums[0][0];
 #endif
 }
 
@@ -297,6 +328,11 @@ const std::map<std::string, Case>& cases() {
       {"not-awaited", [] { staged<2><<<1, 32>>>(zeros<float4>(128), device<float4>(128), 4); }},
       {"clean-bulk", [] { bulk<true><<<1, 64>>>(zeros<float4>(64), device<float4>(64)); }},
       {"bulk", [] { bulk<false><<<1, 64>>>(zeros<float4>(64), device<float4>(64)); }},
+      {"clean-warpgroup", [] { warpgroup<true, true><<<1, 128, 8192>>>(device<float>(128)); }},
+      {"warpgroup-unreleased",
+       [] { warpgroup<false, true><<<1, 128, 8192>>>(device<float>(128)); }},
+      {"warpgroup-overwritten",
+       [] { warpgroup<true, false><<<1, 128, 8192>>>(device<float>(128)); }},
       {"deadlock", [] { half_a_barrier<<<1, 64>>>(device<int>(64)); }},
       {"absent-lane", [] { shuffle_from_absent<<<1, 32>>>(device<int>(32)); }},
       {"host-touch", [] { *static_cast<volatile int*>(zeros<int>(32)) = 1; }},

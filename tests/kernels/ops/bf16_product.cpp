@@ -146,13 +146,15 @@ void compare(Report& report) {
     compare_multiply(report, 200, 300, 96);
     compare_multiply(report, 130, 64, 200);
     compare_leaves(report, 150, 12, 64, 56, 40);
+    compare_leaves(report, 192, 40, 16, 16, 16, 64);   // more waiting sums than registers
     compare_leaves(report, 1024, 3, 16, 16, 16, 512);  // in blocks of 64 rows
     compare_outer(report, 75, 136, 264);
     for (const int rows : {1, 17, 64, 150})
       for (const int n : {5, 64, 70})
         for (const int m : {15, 64, 130}) compare_outer(report, rows, n, m);
   }
-  compare_leaves(report, 2048, 11, 8, 8, 8, 512);  // in blocks of 128
+  compare_leaves(report, 128, 300, 8, 8, 8,
+                 64);  // more waiting sums than these and shared memory hold
   rounds_before = false;
   for (const int k : {1, 2, 31, 33, 63, 127, 129, 511, 513, 577})
     compare_multiply(report, 3, 130, k);
