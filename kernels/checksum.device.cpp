@@ -39,15 +39,17 @@ void checksums<CudaExec>(const CudaExec& exec, VectorView<std::uint64_t, CudaExe
         detail::Scratch scratch(team);
         std::uint64_t* parts = scratch.take<std::uint64_t>(kThreads);
         std::uint64_t part = 0;
-        for (std::int64_t i = p * kThreads + team.team_rank(); i < size; i += kParts * kThreads)
-          part += word_of(values(i), i);
+        detail::read_ahead(
+            std::int64_t{p * kThreads + team.team_rank()}, size, std::int64_t{kParts * kThreads},
+            [&](const std::int64_t i) { return values(i); },
+            [&](const std::int64_t i, const float value) { part += word_of(value, i); });
         parts[team.team_rank()] = part;
         team.team_barrier();
-        detail::once(team, [&] {
-          std::uint64_t sum = 0;
-          for (int t = 0; t < team.team_size(); ++t) sum += parts[t];
-          Kokkos::atomic_add(&sums(vector), sum);
-        });
+        for (int half = team.team_size() / 2; half > 0; half /= 2) {
+          if (team.team_rank() < half) parts[team.team_rank()] += parts[team.team_rank() + half];
+          team.team_barrier();
+        }
+        detail::once(team, [&] { Kokkos::atomic_add(&sums(vector), parts[0]); });
       });
 }
 

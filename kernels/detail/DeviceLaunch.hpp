@@ -129,13 +129,13 @@ KOKKOS_INLINE_FUNCTION void once(const Team& team, const F& f) {
 
 // use(i, value(i)) for i = begin, begin + step, ... below end. Several values are read before they
 // are used, so that a thread does not wait for each.
-template <class Value, class Use>
-KOKKOS_INLINE_FUNCTION void read_ahead(int begin, int end, int step, const Value& value,
+template <class Int, class Value, class Use>
+KOKKOS_INLINE_FUNCTION void read_ahead(Int begin, Int end, Int step, const Value& value,
                                        const Use& use) {
   constexpr int kAtOnce = 8;
-  int i = begin;
+  Int i = begin;
   for (; i + (kAtOnce - 1) * step < end; i += kAtOnce * step) {
-    float read[kAtOnce];
+    decltype(value(i)) read[kAtOnce];
     for (int j = 0; j < kAtOnce; ++j) read[j] = value(i + j * step);
     for (int j = 0; j < kAtOnce; ++j) use(i + j * step, read[j]);
   }

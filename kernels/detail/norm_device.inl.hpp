@@ -91,26 +91,47 @@ void device_rmsnorm(const E& exec, VectorView<float, E> y, VectorView<float, E> 
 }
 
 // dgain += (dy * x) * inv over vectors in ascending order; fixed-point sums get a chain for each
-// place in a row.
+// place in a row. A team has some columns: all its threads bring terms, one of each column adds.
 template <class E>
 void device_accumulate_gain(const E& exec, const GradientView& dgain, VectorView<const float, E> dy,
                             VectorView<const float, E> x, VectorView<const float, E> inv,
                             const NormShape& shape) {
   const int vectors = static_cast<int>(x.size() / shape.stride), stride = shape.stride,
             chains = dgain.is_fixed() ? shape.per_row : 1;
+  constexpr int kColumns = 32, kTerms = 64;  // of each column at once
+  const int width = shape.width;
   const DeviceGradient sums(dgain);
-  device_for_each(
-      "taper::rmsnorm_dgain", exec, shape.width, KOKKOS_LAMBDA(const int i) {
+  device_for_teams(
+      "taper::rmsnorm_dgain", exec, (width + kColumns - 1) / kColumns, 256,
+      (kTerms + 1) * kColumns * sizeof(float), KOKKOS_LAMBDA(const Team& team) {
+        Scratch scratch(team);
+        float* const chain_sums = scratch.take<float>(kColumns);
+        float* const terms = scratch.take<float>(kTerms * kColumns);
+        const int first = team.league_rank() * kColumns,
+                  columns = width - first < kColumns ? width - first : kColumns;
         for (int chain = 0; chain < chains; ++chain) {
-          float sum = sums.begin(i);
-          read_ahead(
-              chain, vectors, chains,
-              [&](const int v) {
-                const std::int64_t at = static_cast<std::int64_t>(v) * stride + i;
-                return (dy(at) * x(at)) * inv(v);
-              },
-              [&](int, const float slope) { sum += slope; });
-          sums.end(i, sum);
+          team_for(team, columns, [&](const int c) { chain_sums[c] = sums.begin(first + c); });
+          const int count = (vectors - chain + chains - 1) / chains;
+          for (int begin = 0; begin < count; begin += kTerms) {
+            const int n = count - begin < kTerms ? count - begin : kTerms;
+            team.team_barrier();  // the terms before are added
+            team_read(
+                team, n * columns,
+                [&](const int i) {
+                  const int v = chain + (begin + i / columns) * chains;
+                  const std::int64_t at =
+                      static_cast<std::int64_t>(v) * stride + first + i % columns;
+                  return (dy(at) * x(at)) * inv(v);
+                },
+                [&](const int i, const float term) { terms[i] = term; });
+            team.team_barrier();
+            team_for(team, columns, [&](const int c) {
+              float sum = chain_sums[c];
+              for (int i = 0; i < n; ++i) sum += terms[i * columns + c];
+              chain_sums[c] = sum;
+            });
+          }
+          team_for(team, columns, [&](const int c) { sums.end(first + c, chain_sums[c]); });
         }
       });
 }

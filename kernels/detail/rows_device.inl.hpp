@@ -58,24 +58,32 @@ void device_copy_blocks(const E& exec, VectorView<const BlockCopy, E> blocks, st
 template <class E>
 void device_gather_rows(const E& exec, MatrixView<float, E> y, MatrixView<const float, E> x,
                         VectorView<const std::int32_t, E> rows) {
-  const std::int64_t columns = y.extent_int(1);
-  device_for_each(
-      "taper::gather_rows", exec, y.extent_int(0) * columns, KOKKOS_LAMBDA(const std::int64_t i) {
-        y(i / columns, i % columns) = x(rows(i / columns), i % columns);
+  const int columns = y.extent_int(1);
+  device_for_teams(
+      "taper::gather_rows", exec, y.extent_int(0), 256, 0, KOKKOS_LAMBDA(const Team& team) {
+        const int row = team.league_rank();
+        const std::int32_t from = rows(row);
+        team_read(
+            team, columns, [&](const int c) { return x(from, c); },
+            [&](const int c, const float value) { y(row, c) = value; });
       });
 }
 
 template <class E>
 void device_scatter_rows(const E& exec, MatrixView<float, E> y, MatrixView<const float, E> x,
                          VectorView<const std::int32_t, E> rows) {
-  const std::int64_t columns = x.extent_int(1);
-  device_for_each(
-      "taper::scatter_rows", exec, x.extent_int(0) * columns, KOKKOS_LAMBDA(const std::int64_t i) {
-        y(rows(i / columns), i % columns) = x(i / columns, i % columns);
+  const int columns = x.extent_int(1);
+  device_for_teams(
+      "taper::scatter_rows", exec, x.extent_int(0), 256, 0, KOKKOS_LAMBDA(const Team& team) {
+        const int row = team.league_rank();
+        const std::int32_t to = rows(row);
+        team_read(
+            team, columns, [&](const int c) { return x(row, c); },
+            [&](const int c, const float value) { y(to, c) = value; });
       });
 }
 
-// Rows may name one row several times: a column's additions are one thread's.
+// Rows may name one row several times: the team of the first that does so adds all, in their order.
 template <class E>
 void device_add_rows(const E& exec, const GradientView& y, MatrixView<const float, E> x,
                      VectorView<const std::int32_t, E> rows, std::int32_t first) {
@@ -83,17 +91,26 @@ void device_add_rows(const E& exec, const GradientView& y, MatrixView<const floa
   const std::int64_t limit = y.rows, columns = y.columns;
   float* const sums = y.f32();
   Fixed* const fixed = y.fixed();
-  device_for_each(
-      "taper::add_rows", exec, columns, KOKKOS_LAMBDA(const std::int64_t c) {
-        for (int i = 0; i < n; ++i) {
-          const std::int32_t row = rows(i) - first;
-          if (row < 0 || row >= limit) continue;
-          const std::int64_t at = row * columns + c;
-          if (fixed == nullptr)
-            sums[at] += x(i, c);
-          else
-            fixed[at] += to_fixed(x(i, c));
-        }
+  device_for_teams(
+      "taper::add_rows", exec, n, 256, 0, KOKKOS_LAMBDA(const Team& team) {
+        const int i = team.league_rank();
+        const std::int32_t row = rows(i) - first;
+        if (row < 0 || row >= limit) return;
+        const auto row_of = [&](const int j) { return rows(j) - first; };
+        bool is_first = true;
+        read_ahead(0, i, 1, row_of,
+                   [&](int, const std::int32_t other) { is_first = is_first && other != row; });
+        if (!is_first) return;
+        read_ahead(i, n, 1, row_of, [&](const int j, const std::int32_t other) {
+          if (other != row) return;
+          team_for(team, static_cast<int>(columns), [&](const int c) {
+            const std::int64_t at = row * columns + c;
+            if (fixed == nullptr)
+              sums[at] += x(j, c);
+            else
+              fixed[at] += to_fixed(x(j, c));
+          });
+        });
       });
 }
 
