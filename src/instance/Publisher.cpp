@@ -42,12 +42,17 @@ Publisher::Publisher(const Ranks& ranks, const ParamTable& table, const Publishe
       bytes_(table.piece_bytes()),
       moves_(table.tensors().size()),
       source_(table.pieces(), nullptr),
-      speaks_for_(table.pieces(), false) {
+      speaks_for_(table.pieces(), false),
+      is_compared_(table.pieces(), false) {
   // Masters travel as f32, whatever the type of the weights: every rank rounds them in the same
   // way. The plan is the same at every publication: no layout changes during a run.
   for (const PieceMove& move : plan_moves(pieces.owners, pieces.holders, bytes_))
     moves_[table.tensor_of_piece(move.piece)].push_back(move);
+  for (std::size_t p = 0; p < is_compared_.size(); ++p)
+    is_compared_[p] = std::ranges::any_of(
+        pieces.holders[p], [&](int holder) { return holder != pieces.owners[p].front(); });
   if (optimizer == nullptr) return;
+  packs_masters_ = !optimizer->keeps_masters_on_host();
   // Replicated tensors, and KV heads in parts, have an owner in several shards: all compute the
   // same master, and the first one's counts.
   for (const auto& piece : optimizer->owned()) {
@@ -56,14 +61,14 @@ Publisher::Publisher(const Ranks& ranks, const ParamTable& table, const Publishe
   }
 }
 
-// All ranks get the checksums of all pieces, also of those that they never hold: 8 bytes for each,
-// in one exchange.
+// All ranks get the checksums of all pieces that are compared, also of those that they never hold:
+// 8 bytes for each, in one exchange.
 std::vector<std::uint64_t> Publisher::owner_checksums() const {
   std::vector<std::uint64_t> sums(source_.size(), 0);
   std::vector<int> mine;
   Staged<ConstFloatVector> vectors;
   for (std::size_t p = 0; p < sums.size(); ++p) {
-    if (!speaks_for_[p]) continue;
+    if (!speaks_for_[p] || !is_compared_[p]) continue;
     mine.push_back(static_cast<int>(p));
     vectors.push_back({source_[p], bytes_[p] / sizeof(float)});
   }
@@ -118,36 +123,62 @@ void Publisher::fetch(int tensor) {
       [&](int piece) { return place_of(tensor, piece); });
 }
 
+const float* Publisher::gathered(int tensor, std::span<const LocalParams::Piece> pieces) {
+  const float* end = nullptr;  // of the stretch that is copied at once
+  std::int64_t size = 0;
+  const auto copy_stretch = [&](float* to) {
+    if (size > 0)
+      copy(ranks_->exec, FloatVector(to - size, size), ConstFloatVector(end - size, size));
+    size = 0;
+  };
+  for (const auto& piece : pieces) {
+    const float* const source = source_[piece.id];
+    if (source == nullptr || source != end) copy_stretch(place_of(tensor, piece.id));
+    if (source == nullptr) continue;  // it was fetched
+    end = source + piece.size;
+    size += piece.size;
+  }
+  const auto& last = pieces.back();
+  if (packs_masters_ &&
+      size == packed_->local().offset(tensor + 1) - packed_->local().offset(tensor))
+    return end - size;
+  copy_stretch(place_of(tensor, last.id) + last.size);
+  return staging_;
+}
+
 void Publisher::publish() {
   const PhaseScope phase(ranks_->progress, "publish");
   const std::vector<std::uint64_t> expected = owner_checksums();
   std::span<const LocalParams::Piece> pieces;  // in the order of the tensors
   if (packed_ != nullptr) pieces = packed_->local().pieces();
+  std::vector<int> compared;  // with what others own, and their checksums
   Staged<std::uint64_t> arrived(pieces.size());
-  for (int t = 0, next = 0; t < static_cast<int>(table_->tensors().size()); ++t) {
+  std::size_t next = 0;
+  for (int t = 0; t < static_cast<int>(table_->tensors().size()); ++t) {
     fetch(t);
     if (packed_ == nullptr) continue;
-    const int first = next;
-    Staged<ConstFloatVector> vectors;
-    for (; next < std::ssize(pieces) && pieces[next].offset < packed_->local().offset(t + 1);
-         ++next) {
-      const auto& piece = pieces[next];
-      const FloatVector here(place_of(t, piece.id), piece.size);
-      // What a rank owns itself is not among the moves (needed minus held).
-      if (source_[piece.id] != nullptr)
-        copy(ranks_->exec, here, ConstFloatVector(source_[piece.id], piece.size));
-      vectors.push_back(here);
-    }
+    const std::size_t first = next;
+    while (next < pieces.size() && pieces[next].offset < packed_->local().offset(t + 1)) ++next;
+    const auto of_tensor = pieces.subspan(first, next - first);
+    if (of_tensor.empty()) continue;
+    const float* const values = gathered(t, of_tensor);
     // Before rounding, which could hide a small difference. Own pieces are compared too: a rank
     // whose replica of an optimizer has drifted finds its own master to differ from the first
     // owner's.
-    checksums(ranks_->exec, {arrived.data() + first, vectors.size()},
+    Staged<ConstFloatVector> vectors;
+    for (const auto& piece : of_tensor) {
+      if (!is_compared_[piece.id] || speaks_for_[piece.id]) continue;
+      compared.push_back(piece.id);
+      vectors.push_back(
+          ConstFloatVector(values + (piece.offset - of_tensor.front().offset), piece.size));
+    }
+    checksums(ranks_->exec, {arrived.data() + compared.size() - vectors.size(), vectors.size()},
               staging_view(std::as_const(vectors)));
-    packed_->pack(ranks_->exec, t, staging_);
+    packed_->pack(ranks_->exec, t, values);
   }
   ranks_->exec.fence();
-  for (std::size_t i = 0; i < pieces.size(); ++i)
-    require_undamaged(pieces[i].id, arrived[i], expected);
+  for (std::size_t i = 0; i < compared.size(); ++i)
+    require_undamaged(compared[i], arrived[i], expected);
 }
 
 void Publisher::require_undamaged(int piece, std::uint64_t arrived,

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <span>
 #include <vector>
 
 #include "comm/PieceMover.hpp"
@@ -46,6 +47,10 @@ class Publisher {
   HostPieces host_pieces(int tensor);
   float* place_of(int tensor, int piece) const;
   void fetch(int tensor);
+  // The values of a tensor whose pieces this rank holds: its masters where all are its own, in a
+  // row and in memory from which packing may read twice, else staging_, into which its own are
+  // copied.
+  const float* gathered(int tensor, std::span<const LocalParams::Piece> pieces);
   void require_undamaged(int piece, std::uint64_t arrived,
                          const std::vector<std::uint64_t>& expected) const;
 
@@ -57,6 +62,8 @@ class Publisher {
   std::vector<std::vector<PieceMove>> moves_;  // per tensor
   std::vector<const float*> source_;  // per piece: where its optimizer is here; null: elsewhere
   std::vector<bool> speaks_for_;      // per piece: this rank is its first owner
+  std::vector<bool> is_compared_;     // per piece: others than its first owner hold it, too
+  bool packs_masters_ = false;
   PieceMover mover_;
   std::vector<float> masters_;  // of a tensor, if the host cannot read them where they are
 };

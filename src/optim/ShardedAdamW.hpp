@@ -61,6 +61,8 @@ class ShardedAdamW {
   // Sets the masters of one of them.
   void set_master(const Exec& exec, const LocalParams::Piece& piece, std::span<const float> values);
 
+  bool keeps_masters_on_host() const { return options_.offload == AdamWOptions::Offload::kAll; }
+
   std::int64_t steps() const { return steps_; }
   void set_steps(std::int64_t steps) { steps_ = steps; }
 
