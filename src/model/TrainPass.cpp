@@ -20,6 +20,11 @@ const char* head_item(const ParamTable& table) {
   return table.config().has_scalar_head() ? kScalarItem : kHeadItem;
 }
 
+int head_rows(const TrainPassOptions& o) {
+  if (kOnHost || o.kv_type != KvType::kBf16) return o.logit_rows;
+  return std::max(o.logit_rows, std::min(o.max_rows, 4 * o.logit_rows));
+}
+
 // Memory of a device for the operands of a gradient of weights, rounded to bf16 (Exec::rounding):
 // those of the largest of a layer and of the head.
 std::int64_t rounded_floats(const ActivationShape& shape, const ParamTable& table,
@@ -29,7 +34,7 @@ std::int64_t rounded_floats(const ActivationShape& shape, const ParamTable& tabl
   std::int64_t values = o.max_rows * (outputs + shape.hidden);
   if (!table.config().has_scalar_head())
     values = std::max(
-        values, o.logit_rows * (std::int64_t{shard.vocab().size()} * kVocabBlock + shape.hidden));
+        values, head_rows(o) * (std::int64_t{shard.vocab().size()} * kVocabBlock + shape.hidden));
   return values / 2;
 }
 
@@ -54,8 +59,8 @@ struct TrainPass::Sizes {
             layer_page_floats(shape, c.head_dim, o.kv_type);
     batch = PackedBatch::floats(o.max_rows, o.max_sequences);
     rounded = rounded_floats(shape, table, parallel.shard(), o);
-    head = c.has_scalar_head() ? ScalarHead::floats(table, o.logit_rows)
-                               : TokenHead::floats(table, parallel, o.logit_rows);
+    head = c.has_scalar_head() ? ScalarHead::floats(table, head_rows(o))
+                               : TokenHead::floats(table, parallel, head_rows(o));
   }
 };
 
@@ -99,9 +104,9 @@ TrainPass::TrainPass(const ParamTable& table, const ModelParallel& parallel,
   rounded_floats_ = s.rounded;
   float* head = take(head_item(table), s.head);
   if (table.config().has_scalar_head())
-    scalar_.emplace(table, options.logit_rows, head);
+    scalar_.emplace(table, head_rows(options), head);
   else
-    head_.emplace(table, parallel, options.logit_rows, head);
+    head_.emplace(table, parallel, head_rows(options), head);
 }
 
 FloatMatrix TrainPass::stream(int layer) const {
