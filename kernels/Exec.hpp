@@ -4,6 +4,7 @@
 // it: what it is made of (Kokkos, and CUDA with it) is seen only by the kernels themselves.
 #pragma once
 
+#include <cstdint>
 #include <type_traits>
 
 #include "kernels/detail/Attention.hpp"
@@ -70,6 +71,19 @@ inline void set_numbers(HostExec& exec, Arithmetic arithmetic, KvType kv_type) {
 #if defined(TAPER_CUDA)
 inline void set_numbers(CudaExec& exec, Arithmetic arithmetic, KvType /*kv_type*/) {
   exec.arithmetic = arithmetic;
+}
+#endif
+
+// `exec` with memory of so many floats for the operands of products that are rounded before
+// (CudaExec::Rounding).
+inline HostExec with_rounding(const HostExec& exec, float* /*memory*/, std::int64_t /*floats*/) {
+  return exec;
+}
+#if defined(TAPER_CUDA)
+inline CudaExec with_rounding(const CudaExec& exec, float* memory, std::int64_t floats) {
+  CudaExec result = exec;
+  result.rounding = {memory, floats * std::int64_t{sizeof(float)}};
+  return result;
 }
 #endif
 

@@ -86,17 +86,7 @@ constexpr std::int64_t aligned_floats(std::int64_t count) {
   return (count + 15) / 16 * 16;
 }
 
-// `exec` with memory of so many floats for the operands of products that are rounded before
-// (CudaExec::Rounding).
-inline Exec with_rounding(const Exec& exec, [[maybe_unused]] float* memory,
-                          [[maybe_unused]] std::int64_t floats) {
-  Exec result = exec;
-#if defined(TAPER_CUDA)
-  result.rounding = {memory, floats * std::int64_t{sizeof(float)}};
-#endif
-  return result;
-}
-// Such memory for forward passes.
+// Floats of memory for with_rounding in forward passes.
 inline std::int64_t rounded_input_floats([[maybe_unused]] const ActivationShape& shape,
                                          [[maybe_unused]] int rows) {
 #if defined(TAPER_CUDA)

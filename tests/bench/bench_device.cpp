@@ -28,6 +28,7 @@ using namespace taper;
 namespace {
 
 constexpr std::int64_t kBeyondCaches = 256 << 20;  // bytes of weights that are used in turn
+constexpr int kTrainedRows = 1024;                 // from which on gradients are timed, too
 
 struct Shape {
   const char* name;
@@ -165,22 +166,35 @@ void measure(const BenchOptions& options, const Shape& shape, double copied) {
   const Staged<int> program = staged(tree.local_program({0, tree.leaves()}));
   const LeafOrder leaves{tree.leaves(), kPanelColumns,  kPanelColumns,
                          kPanelColumns, program.data(), 1};
-  for (const int rows : options.rows.empty() ? std::vector{1, 16, 64, 256, 2048} : options.rows) {
-    const Values x(options.exec, std::int64_t{rows} * k),
-        y(options.exec, std::int64_t{rows} * columns);
-    const MatrixView<const float, Exec> in(x.data(), rows, k);
-    const MatrixView<float, Exec> out(y.data(), rows, columns);
-    const double seconds = median_seconds(options, [&] {
-      if (has_leaves)
-        multiply_leaves(options.exec, out, in, weights.next(), leaves);
-      else
-        multiply(options.exec, out, in, weights.next());
-    });
-    const double bytes = 2.0 * columns * k + 4.0 * rows * (columns + k);
-    std::printf("%-12s %6d x %-6d rows %5d  %10.1f us  %6.1f %% of the copy  %8.2f TFLOP/s\n",
-                shape.name, k, columns, rows, 1e6 * seconds, 100 * bytes / seconds / copied,
+  const auto print = [&](const char* name, int rows, double bytes, double seconds) {
+    std::printf("%-20s %6d x %-6d rows %5d  %10.1f us  %6.1f %% of the copy  %8.2f TFLOP/s\n", name,
+                k, columns, rows, 1e6 * seconds, 100 * bytes / seconds / copied,
                 2e-12 * columns * k * rows / seconds);
     std::fflush(stdout);
+  };
+  for (const int rows : options.rows.empty() ? std::vector{1, 16, 64, 256, 2048} : options.rows) {
+    const Values x(options.exec, std::int64_t{rows} * k),
+        y(options.exec, std::int64_t{rows} * columns),
+        rounded(options.exec, (x.size() + y.size()) / 2);
+    // As a training pass has it, and a generation for its prompts.
+    const Exec exec = with_rounding(options.exec, rounded.data(), rounded.size());
+    const MatrixView<const float, Exec> in(x.data(), rows, k);
+    const MatrixView<float, Exec> out(y.data(), rows, columns);
+    print(shape.name, rows, 2.0 * columns * k + 4.0 * rows * (columns + k),
+          median_seconds(options, [&] {
+            if (has_leaves)
+              multiply_leaves(exec, out, in, weights.next(), leaves);
+            else
+              multiply(exec, out, in, weights.next());
+          }));
+    if (rows < kTrainedRows) continue;
+    const Values gradient(options.exec, 2 * std::int64_t{columns} * k);
+    const GradientView sums(gradient.data(), GradientType::kFixed, columns, k);
+    print((std::string(shape.name) + ", gradient").c_str(), rows,
+          16.0 * columns * k + 4.0 * rows * (columns + k), median_seconds(options, [&] {
+            accumulate_outer(exec, sums, MatrixView<const float, Exec>(y.data(), rows, columns),
+                             in);
+          }));
   }
 }
 

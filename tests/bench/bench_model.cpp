@@ -6,7 +6,7 @@
 //             and sampling
 //   prefill   one prompt of 512 tokens up to its first sampled token
 //   forward   log-probs of 8 x 256 tokens
-//   train     forward, backward, AdamW and publishing on 8 x 256 tokens
+//   train     forward, backward, AdamW and publishing on 8 x 256 tokens, and each of them
 // Ranks form one tensor-parallel group, or one replica each with --layout 1xN; OMP_NUM_THREADS says
 // how many threads a rank has. tests/peers/compare_speed.py sets the figures beside other programs.
 #include <algorithm>
@@ -211,18 +211,29 @@ class TrainBench {
     return rate([&] { log_probs(); });
   }
 
-  double train() {
-    return rate([&] {
-      model_.gradients().clear(ranks_.exec);
-      constexpr TokenSlope kSlope{-1.0f / (kTrainRows * kTrainLength), 0.0f};
-      model_.pass().forward(ranks_.exec, model_.train_view(), model_.train_parallel(),
-                            packed_.sequences);
-      model_.pass().backward(
-          ranks_.exec, model_.train_view(), model_.train_parallel(), packed_.rows, packed_.targets,
-          head(), [&](std::size_t, float, float) { return kSlope; }, model_.gradients());
-      model_.optimizer().step(ranks_.exec, model_.gradients(), 1e-6);
-      model_.publish();
+  // Of the whole step and of its parts.
+  std::map<std::string, double> train() {
+    std::map<std::string, double> rates;
+    const auto part = [&](const std::string& name, auto&& work) {
+      rates["train, " + name] = rate(work);
+    };
+    rates["train"] = rate([&] {
+      part("forward", [&] {
+        model_.gradients().clear(ranks_.exec);
+        model_.pass().forward(ranks_.exec, model_.train_view(), model_.train_parallel(),
+                              packed_.sequences);
+      });
+      part("backward", [&] {
+        constexpr TokenSlope kSlope{-1.0f / (kTrainRows * kTrainLength), 0.0f};
+        model_.pass().backward(
+            ranks_.exec, model_.train_view(), model_.train_parallel(), packed_.rows,
+            packed_.targets, head(), [&](std::size_t, float, float) { return kSlope; },
+            model_.gradients());
+      });
+      part("optimizer", [&] { model_.optimizer().step(ranks_.exec, model_.gradients(), 1e-6); });
+      part("publishing", [&] { model_.publish(); });
     });
+    return rates;
   }
 
  private:
@@ -288,7 +299,11 @@ std::map<std::string, std::vector<double>> measure(const BenchOptions& options, 
   if (options.has("forward") || options.has("train")) {
     TrainBench bench(options, files, ranks);
     if (options.has("forward")) repeat("forward", [&] { return bench.forward(); });
-    if (options.has("train")) repeat("train", [&] { return bench.train(); });
+    if (options.has("train")) {
+      bench.train();
+      for (int i = 0; i < options.repeats; ++i)
+        for (const auto& [name, rate] : bench.train()) rates[name].push_back(rate);
+    }
   }
   return rates;
 }
