@@ -4,7 +4,8 @@
 # Checks the build for GPUs on a machine with a GPU, also on one that can build and install nothing.
 #
 #   tools/gpu_check.sh pack CPU_BUILD GPU_BUILD BUNDLE    on a machine with both builds (presets default and cuda)
-#   tools/gpu_check.sh run BUNDLE RESULTS [PARTS]         on the machine with the GPU: check, measure, profiles, sanitize; all
+#   tools/gpu_check.sh run BUNDLE RESULTS [PARTS]         on the machine with the GPU: check, measure, kernels, profiles,
+#                                                         sanitize; all
 #   tools/gpu_check.sh run BUNDLE RESULTS --emulator DIR  some checks on an emulated one (tests/gpuemu)
 #
 # The bundle is one .tar.xz of programs, their libraries (MPI and HDF5 too; libcudart and the driver are the target's) and
@@ -77,14 +78,14 @@ check() {
   local commands=(python3 "$folder/tree/tests/gpuemu/compare_devices.py" --cpu "$folder/bin/taper-cpu" --gpu "$folder/bin/taper")
   if [[ -n "$emulator" ]]; then
     part instructions 60 instructions
-    part tensor-cores 600 test_kernels '*on tensor cores*'
+    part tensor-cores 600 test_kernels '[bf16]'
     part commands 1800 "${commands[@]}" --emulator "$emulator"
     return
   fi
   part facts 30 bash -c "date -u; nvidia-smi; lscpu | grep 'Model name'; ldd $folder/bin/taper"
   part instructions 60 instructions
-  part tensor-cores 100 test_kernels '*on tensor cores*' &
-  part kernels 150 test_kernels '~*on tensor cores*' &
+  part tensor-cores 100 test_kernels '[bf16]' &
+  part kernels 150 test_kernels '~[bf16]' &
   part recorded-steps 100 test_engine &
   part nccl 60 mpiexec -n "$devices" test_comm &
   part layouts 100 mpiexec -n 2 test_reshape 'sequences move between replicas*,a repetition penalty goes with*' &
@@ -92,12 +93,11 @@ check() {
   wait
 }
 
+model=(bench_model --draw-weights --arithmetic bf16)
 # Times of a model of 8 billion weights; what trains on one GPU has fewer layers.
 measure() {
-  local way metrics=gpu__time_duration.sum,dram__bytes_read.sum,dram__bytes_write.sum
-  local model=(bench_model --draw-weights --arithmetic bf16) peer="$folder/tree/tests/peers/transformers_on_gpu.py"
-  python3 "$folder/tree/tests/gpuemu/plan_memory.py" --write-config "$folder/8b"
-  python3 "$folder/tree/tests/gpuemu/plan_memory.py" --write-config "$folder/4-layers" --layers 4
+  local peer="$folder/tree/tests/peers/transformers_on_gpu.py"
+  write_configs
   part bench-bf16 60 bench_device --arithmetic bf16 --seconds 0.05
   part decode-8b 90 "${model[@]}" --model "$folder/8b" --repeats 2 --parts decode,prefill --batches 1,16,64,256
   part decode-4-layers-long 60 "${model[@]}" --model "$folder/4-layers" --repeats 1 --parts decode --batches 1,16 \
@@ -111,14 +111,25 @@ measure() {
     record transformers skipped 0
   fi
   part decode-8b-eager 40 "${model[@]}" --model "$folder/8b" --repeats 1 --parts decode --batches 1 --eager
-  if command -v ncu > /dev/null; then
-    for way in decode train; do
-      part "kernels-of-$way" 60 ncu --clock-control none --metrics "$metrics" --csv --kernel-name-base demangled \
-        --kernel-name 'regex:^((?!device_copy|checksums|parallel_launch_constant).)*$' --launch-count 700 \
-        "${model[@]}" --model "$folder/4-layers" --repeats 1 --parts "$way" --batches 64 --eager
-    done
-  fi
   part bench-f32 30 bench_device --arithmetic f32 --seconds 0.02
+}
+write_configs() {
+  python3 "$folder/tree/tests/gpuemu/plan_memory.py" --write-config "$folder/8b"
+  python3 "$folder/tree/tests/gpuemu/plan_memory.py" --write-config "$folder/4-layers" --layers 4
+}
+
+# Times of all kernels.
+kernels() {
+  local way metrics=gpu__time_duration.sum,dram__bytes_read.sum,dram__bytes_write.sum
+  write_configs
+  for way in decode train; do
+    if ! command -v ncu > /dev/null; then
+      record "kernels-of-$way" skipped 0
+      continue
+    fi
+    part "kernels-of-$way" 60 ncu --clock-control none --metrics "$metrics" --csv --kernel-name-base demangled \
+      --launch-count 700 "${model[@]}" --model "$folder/4-layers" --repeats 1 --parts "$way" --batches 64 --eager
+  done
 }
 
 # Profiles of what one of 1, 2, 4 and 8 tensor-parallel ranks has of the model: steps without sums over ranks.
@@ -132,16 +143,19 @@ profiles() {
   done
 }
 
-# What the emulator's model may miss.
+# What the emulator's model may miss. At the same time: most of it is work of the host.
 sanitize() {
-  local tool
+  local tool sanitizer
   for tool in memcheck racecheck synccheck; do
-    if command -v compute-sanitizer > /dev/null; then
-      part "$tool" 60 compute-sanitizer --tool "$tool" --error-exitcode 1 test_kernels '[product]'
-    else
+    if ! command -v compute-sanitizer > /dev/null; then
       record "$tool" skipped 0
+      continue
     fi
+    sanitizer=(compute-sanitizer --tool "$tool" --error-exitcode 1 test_kernels)
+    part "$tool-bf16" 240 "${sanitizer[@]}" '[bf16]' &
+    part "$tool-others" 240 "${sanitizer[@]}" '~[bf16]' &
   done
+  wait
 }
 
 run() {
@@ -160,13 +174,13 @@ run() {
     export LD_LIBRARY_PATH="$emulator:$LD_LIBRARY_PATH" GPUEMU_DEVICES=2
     set -- check
   elif [[ $# == 0 ]]; then
-    set -- check measure profiles sanitize
+    set -- check measure kernels profiles sanitize
   fi
   devices="$(nvidia-smi -L 2> /dev/null | grep -c ^GPU || true)"
   for what in "$@"; do
     case "$what" in
-      check | measure | profiles | sanitize) "$what" ;;
-      *) die "unknown part '$what'; there are check, measure, profiles and sanitize" ;;
+      check | measure | kernels | profiles | sanitize) "$what" ;;
+      *) die "unknown part '$what'; there are check, measure, kernels, profiles and sanitize" ;;
     esac
   done
   ! grep -Eq '"(fail|timeout)"' "$results/parts.jsonl"
