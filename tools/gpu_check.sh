@@ -151,9 +151,11 @@ sanitize() {
       record "$tool" skipped 0
       continue
     fi
-    sanitizer=(compute-sanitizer --tool "$tool" --error-exitcode 1 test_kernels)
-    part "$tool-bf16" 240 "${sanitizer[@]}" '[bf16]' &
-    part "$tool-others" 240 "${sanitizer[@]}" '~[bf16]' &
+    sanitizer=(compute-sanitizer --tool "$tool" --error-exitcode 1)
+    [[ $tool != memcheck ]] || sanitizer+=(--report-api-errors no) # tests provoke some
+    sanitizer+=(test_kernels)
+    part "$tool-bf16" 150 "${sanitizer[@]}" '[bf16]' &
+    part "$tool-others" 150 "${sanitizer[@]}" '~[bf16]' &
   done
   wait
 }
