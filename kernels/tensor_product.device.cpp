@@ -11,12 +11,12 @@
 namespace taper::detail {
 namespace {
 
-template <int kRows, Result result, class T>
+template <Result result, class T>
 __global__ void __launch_bounds__(T::kThreads* T::kMostSegments)
     multiply_on_tensor_cores(const __grid_constant__ ProductArgs args,
                              const __grid_constant__ PlanOf<result> plan) {
 #if defined(__CUDA_ARCH__)
-  using Block = ProductBlock<kRows, result, T>;
+  using Block = ProductBlock<result, T>;
   extern __shared__ __align__(1024) char shared[];
   typename Block::Local local;
   Block(args, plan, static_cast<int>(blockIdx.y), shared, local).run();
@@ -24,7 +24,7 @@ __global__ void __launch_bounds__(T::kThreads* T::kMostSegments)
 }
 
 // The first `parts` blocks of the columns belong to the first product.
-template <int kRows, class T>
+template <class T>
 __global__ void __launch_bounds__(T::kThreads)
     multiply_both_on_tensor_cores(const __grid_constant__ ProductArgs first,
                                   const __grid_constant__ ProductArgs second, int parts) {
@@ -32,64 +32,69 @@ __global__ void __launch_bounds__(T::kThreads)
   extern __shared__ __align__(1024) char shared[];
   const int part = static_cast<int>(blockIdx.y);
   const bool is_first = part < parts;
-  using Block = ProductBlock<kRows, Result::kProduct, T>;
+  using Block = ProductBlock<Result::kProduct, T>;
   typename Block::Local local;
   Block(is_first ? first : second, OneLeaf(), is_first ? part : part - parts, shared, local).run();
 #endif
 }
 
 // Blocks by rows, then by columns: those that run at the same time share weights.
-template <int kRows, class T>
+template <class T>
 dim3 blocks_of(const ProductArgs& args) {
-  return {count_of(args.rows, kRows),
+  return {count_of(args.rows, T::kRows),
           count_of(args.columns, T::kPanels * kPanel) * (kPanel / T::kColumns)};
 }
 
-template <int kRows, Result result, class T>
+template <Result result, class T>
 void launch(const CudaExec& exec, const ProductArgs& args) {
-  launch_with_shared_memory<multiply_on_tensor_cores<kRows, result, T>>(
-      exec, "a product", blocks_of<kRows, T>(args), T::kThreads, T::kStages * T::kStageBytes, args,
+  launch_with_shared_memory<multiply_on_tensor_cores<result, T>>(
+      exec, "a product", blocks_of<T>(args), T::kThreads, T::kStages * T::kStageBytes, args,
       OneLeaf());
 }
 
-template <int kRows, class T>
+template <class T>
 void launch_both(const CudaExec& exec, const ProductArgs& first, const ProductArgs& second) {
-  dim3 blocks = blocks_of<kRows, T>(first);
+  dim3 blocks = blocks_of<T>(first);
   const unsigned parts = blocks.y;
-  blocks.y += blocks_of<kRows, T>(second).y;
-  launch_with_shared_memory<multiply_both_on_tensor_cores<kRows, T>>(
+  blocks.y += blocks_of<T>(second).y;
+  launch_with_shared_memory<multiply_both_on_tensor_cores<T>>(
       exec, "two products", blocks, T::kThreads, T::kStages * T::kStageBytes, first, second,
       static_cast<int>(parts));
 }
 
-// As many segments as keep a GPU busy and fit; fewer rows where not even one does.
-template <int kRows, Rounded rounded>
-void launch_leaves(const CudaExec& exec, const ProductArgs& args) {
-  using T = Tile<kRows, Result::kLeaves, Width::kNarrow, rounded>;
+// As many segments as keep a GPU busy and fit. Whether even one does.
+template <class T>
+bool launch_segments(const CudaExec& exec, const ProductArgs& args, bool must_fit) {
   constexpr unsigned kBusyWarps = 2048;
-  constexpr int kFewestRows = rounded == Rounded::kYes ? kRows : 8;
-  const dim3 blocks = blocks_of<kRows, T>(args);
-  if constexpr (kRows > 32 && kRows > kFewestRows) {  // smaller ones where there would be few
-    if (blocks.x * blocks.y * T::kWarps < kBusyWarps / 4)
-      return launch_leaves<kRows / 2, rounded>(exec, args);
-  }
+  const dim3 blocks = blocks_of<T>(args);
   const std::size_t most = shared_memory_of_a_block(exec);
   for (int segments = T::kMostSegments; segments > 0; segments /= 2) {
     if (segments > 1 && blocks.x * blocks.y * T::kWarps * (segments / 2) >= kBusyWarps) continue;
     const LeafPlan plan = leaf_plan<T::kRegisters>(args, segments);
-    const int waiting = std::min(plan.waiting, T::kMostShared) * kRows * T::kColumns;
+    const int waiting = std::min(plan.waiting, T::kMostShared) * T::kRows * T::kColumns;
     const std::size_t bytes = static_cast<std::size_t>(plan.segments) *
                               (T::kStages * T::kStageBytes + sizeof(float) * waiting);
-    if (plan.segments != segments || (bytes > most && segments * kRows > kFewestRows)) continue;
-    launch_with_shared_memory<multiply_on_tensor_cores<kRows, Result::kLeaves, T>>(
+    if (plan.segments != segments || (bytes > most && !(must_fit && segments == 1))) continue;
+    launch_with_shared_memory<multiply_on_tensor_cores<Result::kLeaves, T>>(
         exec, "a product with leaves", blocks, plan.segments * T::kThreads, bytes, args, plan);
-    return;
+    return true;
   }
-  if constexpr (kRows > kFewestRows) launch_leaves<kRows / 2, rounded>(exec, args);
+  return false;
+}
+// Smaller blocks where there would be few, or where not even one segment fits.
+template <int rows>
+void launch_leaves(const CudaExec& exec, const ProductArgs& args) {
+  using T = Tile<rows, Result::kLeaves, Width::kNarrow>;
+  constexpr unsigned kFewWarps = 512;
+  constexpr bool kIsSmallest = rows == 8;
+  const dim3 blocks = blocks_of<T>(args);
+  const bool are_few = rows > 32 && blocks.x * blocks.y * T::kWarps < kFewWarps;
+  if (!are_few && launch_segments<T>(exec, args, kIsSmallest)) return;
+  if constexpr (!kIsSmallest) launch_leaves<rows / 2>(exec, args);
 }
 // Whether all sums that a leaf product has waiting at once have a place in blocks of many rows.
 bool has_place_for_leaves(const ProductArgs& args) {
-  using T = Tile<64, Result::kLeaves, Width::kNarrow, Rounded::kYes>;
+  using T = WarpgroupTile<Result::kLeaves>;
   return leaf_plan<T::kRegisters>(args, 1).waiting <= T::kMostShared + T::kMostLocal;
 }
 
@@ -111,21 +116,19 @@ void with_rows(int rows, const F& f) {
 bool has_large_blocks(const CudaExec& exec) {
   return shared_memory_of_a_block(exec) >= (192 << 10);
 }
-// f(rows of a block, its Tile) for products without leaves.
+// f(a Tile) for products without leaves.
 template <Result result, class F>
 void with_tile(const CudaExec& exec, const ProductArgs& args, bool is_rounded, const F& f) {
   constexpr int kManyPanels = 384;  // of which wide blocks are enough for a GPU
   if constexpr (kHasWarpgroups) {
-    if (is_rounded)
-      return f(std::integral_constant<int, 128>(),
-               Tile<128, result, Width::kWide, Rounded::kYes>());
+    if (is_rounded) return f(WarpgroupTile<result>());
   }
   const auto with_width = [&](auto rows) {
     if constexpr (rows >= 64) {
       if (rows == 128 || (args.columns >= kManyPanels * kPanel && has_large_blocks(exec)))
-        return f(rows, Tile<rows, result, Width::kWide>());
+        return f(Tile<rows, result, Width::kWide>());
     }
-    if constexpr (rows <= 64) f(rows, Tile<rows, result, Width::kNarrow>());
+    if constexpr (rows <= 64) f(Tile<rows, result, Width::kNarrow>());
   };
   if (has_large_blocks(exec))
     with_rows<128>(args.rows, with_width);
@@ -149,19 +152,19 @@ bool round_rows(const CudaExec& exec, ProductArgs& args) {
 void tensor_product(const CudaExec& exec, const ProductArgs& given) {
   ProductArgs args = given;
   if (args.rows == 0 || args.columns == 0) return;
-  const bool is_rounded =
-      (args.program == nullptr || has_place_for_leaves(args)) && round_rows(exec, args);
-  if (args.program != nullptr && is_rounded) {
-    if constexpr (kHasWarpgroups) launch_leaves<64, Rounded::kYes>(exec, args);
-  } else if (args.program != nullptr) {
-    with_rows<64>(args.rows, [&](auto rows) { launch_leaves<rows, Rounded::kNo>(exec, args); });
+  const bool has_leaves = args.program != nullptr;
+  const bool is_rounded = (!has_leaves || has_place_for_leaves(args)) && round_rows(exec, args);
+  if (has_leaves && is_rounded) {
+    if constexpr (kHasWarpgroups) launch_segments<WarpgroupTile<Result::kLeaves>>(exec, args, true);
+  } else if (has_leaves) {
+    with_rows<64>(args.rows, [&](auto rows) { launch_leaves<rows>(exec, args); });
   } else if (args.act != nullptr) {
-    with_tile<Result::kSwiglu>(exec, args, is_rounded, [&](auto rows, auto tile) {
-      launch<rows, Result::kSwiglu, decltype(tile)>(exec, args);
+    with_tile<Result::kSwiglu>(exec, args, is_rounded, [&](auto tile) {
+      launch<Result::kSwiglu, decltype(tile)>(exec, args);
     });
   } else {
-    with_tile<Result::kProduct>(exec, args, is_rounded, [&](auto rows, auto tile) {
-      launch<rows, Result::kProduct, decltype(tile)>(exec, args);
+    with_tile<Result::kProduct>(exec, args, is_rounded, [&](auto tile) {
+      launch<Result::kProduct, decltype(tile)>(exec, args);
     });
   }
 }
@@ -172,9 +175,8 @@ void tensor_product_both(const CudaExec& exec, const ProductArgs& first,
   ProductArgs one = first, two = second;
   const bool is_rounded = round_rows(exec, one);
   two.a = one.a;
-  with_tile<Result::kProduct>(exec, first, is_rounded, [&](auto rows, auto tile) {
-    launch_both<rows, decltype(tile)>(exec, one, two);
-  });
+  with_tile<Result::kProduct>(exec, first, is_rounded,
+                              [&](auto tile) { launch_both<decltype(tile)>(exec, one, two); });
 }
 
 }  // namespace taper::detail

@@ -33,11 +33,11 @@ struct StagePlace {
 // The copies of weights and activations into the stages of a segment of a block. A thread copies
 // the same chunk of every kLines-th line of weights, and the same vector of every kAtOnce-th row:
 // from stage to stage only one address of each changes.
-template <int kRows, class T>
+template <class T>
 class StageCopies {
  public:
   using X = std::conditional_t<T::kIsRounded, bf16, float>;  // activations in memory
-  static constexpr int kDepth = T::kDepth;
+  static constexpr int kDepth = T::kDepth, kRows = T::kRows;
 
   // Slots are `stride` bytes apart. Leaves [first_leaf, end_leaf).
   __device__ StageCopies(const ProductArgs& args, const BlockPlace& place, char* slots, int stride,

@@ -3,7 +3,8 @@
 // A block of a product on tensor cores, in the order of canonical/tensor_core.hpp. Weights are the
 // left operand of the tiles (16 columns), activations the right one (8 rows), so that few rows
 // waste little. Both are copied into shared memory some stages ahead; activations are rounded as
-// they enter a tile, or, where there are many rows and memory for it, before.
+// they enter a tile, or, where there are many rows and memory for it, before: those are multiplied
+// by warpgroups, which need both operands as bf16.
 //
 // Leaves are shared out over warps as well: a block has the same columns several times, each time
 // for a segment of the leaves, whose sums are a node of the tree; the nodes are added at the end.
@@ -20,7 +21,7 @@ namespace taper::detail {
 
 #if defined(__CUDA_ARCH__)
 
-template <int kRows, Result result, class T>
+template <Result result, class T>
 class ProductBlock {
   static constexpr int kDepth = T::kDepth;
   static constexpr int kParts = kPanel / T::kColumns;            // blocks of a panel
@@ -44,7 +45,7 @@ class ProductBlock {
         warp_row_(thread_ / 32 / T::kColumnWarps % T::kRowWarps * 8 * T::kRowTiles),
         own_panel_(thread_ / 32 / T::kColumnWarps / T::kRowWarps * T::kOwnPanels),
         place_{part / kParts * T::kPanels, part % kParts * T::kColumns,
-               static_cast<int>(blockIdx.x) * kRows},
+               static_cast<int>(blockIdx.x) * T::kRows},
         stages_(args, place_, shared + segment_ * T::kStageBytes, plan.segments * T::kStageBytes,
                 thread_, plan.begin_of(segment_), plan.begin_of(segment_ + 1)),
         waiting_(reinterpret_cast<float*>(shared + T::kStages * plan.segments * T::kStageBytes) +
@@ -239,7 +240,7 @@ class ProductBlock {
   char* shared_;
   const int segment_, thread_, lane_, warp_column_, warp_row_, own_panel_;
   const BlockPlace place_;
-  StageCopies<kRows, T> stages_;
+  StageCopies<T> stages_;
   Waiting waiting_;
   float sums_[T::kOwnPanels][kTiles][4] = {};
 };
