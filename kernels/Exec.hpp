@@ -52,8 +52,8 @@ class CudaExec {
   Arithmetic arithmetic = Arithmetic::kF32;
 
   // Memory of the device in which products of many rows keep their activations, and gradients of
-  // weights both operands, rounded to bf16. Where it is too small for them, they are rounded each
-  // time that they are read.
+  // weights both operands, rounded to bf16, on Hopper. Elsewhere, and where it is too small for
+  // them, they are rounded each time that they are read.
   struct Rounding {
     void* memory = nullptr;
     std::int64_t bytes = 0;

@@ -166,9 +166,8 @@ struct RoundedTile {
 
 #if defined(__CUDA_ARCH__)
 
+template <class T>
 class RoundedBlock {
-  using T = RoundedTile;
-
  public:
   __device__ RoundedBlock(const ProductArgs& args, bf16* shared)
       : args_(args),
@@ -259,28 +258,37 @@ class RoundedBlock {
 
 #endif
 
+template <class T>
 __global__ void __launch_bounds__(kThreads)
     add_rounded_outer_products(const __grid_constant__ ProductArgs args) {
 #if defined(__CUDA_ARCH__)
   extern __shared__ __align__(1024) char memory[];
-  RoundedBlock(args, reinterpret_cast<bf16*>(memory)).run();
+  RoundedBlock<T>(args, reinterpret_cast<bf16*>(memory)).run();
 #endif
-}
-
-// Rounds both operands, if there is memory for them.
-bool round_operands(const CudaExec& exec, ProductArgs& args) {
-  const std::int64_t inputs = args.last_leaf_k, a = inputs * args.a_k, b = inputs * args.w_k;
-  if (!kHasWarpgroups || args.a_k % 8 != 0 || args.w_k % 8 != 0 ||
-      2 * (a + b) > exec.rounding.bytes || RoundedTile::kBytes > shared_memory_of_a_block(exec))
-    return false;
-  auto* const memory = static_cast<bf16*>(exec.rounding.memory);
-  args.a = static_cast<const float*>(round_to_bf16(exec, memory, args.a, a));
-  args.w = round_to_bf16(exec, memory + a, static_cast<const float*>(args.w), b);
-  return true;
 }
 
 dim3 blocks_of(const ProductArgs& args, int columns, int rows) {
   return dim3(count_of(args.columns, columns), count_of(args.rows, rows));
+}
+
+// Rounds both operands and multiplies them by warpgroups, where there are any and memory for that.
+// Whether it did.
+template <class T>
+bool launch_rounded(const CudaExec& exec, ProductArgs args) {
+  if constexpr (kHasWarpgroups) {
+    const std::int64_t inputs = args.last_leaf_k, a = inputs * args.a_k, b = inputs * args.w_k;
+    if (args.a_k % 8 != 0 || args.w_k % 8 != 0 || 2 * (a + b) > exec.rounding.bytes ||
+        T::kBytes > shared_memory_of_a_block(exec))
+      return false;
+    auto* const memory = static_cast<bf16*>(exec.rounding.memory);
+    args.a = static_cast<const float*>(round_to_bf16(exec, memory, args.a, a));
+    args.w = round_to_bf16(exec, memory + a, static_cast<const float*>(args.w), b);
+    launch_with_shared_memory<add_rounded_outer_products<T>>(exec, "a gradient of weights",
+                                                             blocks_of(args, T::kColumns, T::kRows),
+                                                             kThreads, T::kBytes, args);
+    return true;
+  }
+  return false;
 }
 
 struct alignas(8) RoundedQuad {
@@ -303,13 +311,8 @@ void* round_to_bf16(const CudaExec& exec, void* to, const float* from, std::int6
   return to;
 }
 
-void tensor_outer_product(const CudaExec& exec, const ProductArgs& given) {
-  ProductArgs args = given;
-  if (round_operands(exec, args))  // only where there are warpgroups
-    launch_with_shared_memory<add_rounded_outer_products>(
-        exec, "a gradient of weights", blocks_of(args, RoundedTile::kColumns, RoundedTile::kRows),
-        kThreads, RoundedTile::kBytes, args);
-  else
+void tensor_outer_product(const CudaExec& exec, const ProductArgs& args) {
+  if (!launch_rounded<RoundedTile>(exec, args))
     launch_with_shared_memory<add_outer_products>(
         exec, "a gradient of weights", blocks_of(args, kTile, kTile), kThreads, kBytes, args);
 }

@@ -83,19 +83,14 @@ bool launch_segments(const CudaExec& exec, const ProductArgs& args, bool must_fi
 }
 // Smaller blocks where there would be few, or where not even one segment fits.
 template <int rows>
-void launch_leaves(const CudaExec& exec, const ProductArgs& args) {
+void launch_leaves_of(const CudaExec& exec, const ProductArgs& args) {
   using T = Tile<rows, Result::kLeaves, Width::kNarrow>;
   constexpr unsigned kFewWarps = 512;
   constexpr bool kIsSmallest = rows == 8;
   const dim3 blocks = blocks_of<T>(args);
   const bool are_few = rows > 32 && blocks.x * blocks.y * T::kWarps < kFewWarps;
   if (!are_few && launch_segments<T>(exec, args, kIsSmallest)) return;
-  if constexpr (!kIsSmallest) launch_leaves<rows / 2>(exec, args);
-}
-// Whether all sums that a leaf product has waiting at once have a place in blocks of many rows.
-bool has_place_for_leaves(const ProductArgs& args) {
-  using T = WarpgroupTile<Result::kLeaves>;
-  return leaf_plan<T::kRegisters>(args, 1).waiting <= T::kMostShared + T::kMostLocal;
+  if constexpr (!kIsSmallest) launch_leaves_of<rows / 2>(exec, args);
 }
 
 // f(rows of a block): as few as hold the rows, at most `most`.
@@ -111,6 +106,16 @@ void with_rows(int rows, const F& f) {
     f(std::integral_constant<int, 64>());
   else
     f(std::integral_constant<int, most>());
+}
+template <class Warpgroups>
+void launch_leaves(const CudaExec& exec, const ProductArgs& args, bool is_rounded) {
+  if constexpr (kHasWarpgroups) {
+    if (is_rounded) {
+      launch_segments<Warpgroups>(exec, args, true);
+      return;
+    }
+  }
+  with_rows<64>(args.rows, [&](auto rows) { launch_leaves_of<rows>(exec, args); });
 }
 // Whether blocks may share what the largest tiles need: on sm_90, not on sm_80 and its kin.
 bool has_large_blocks(const CudaExec& exec) {
@@ -136,12 +141,18 @@ void with_tile(const CudaExec& exec, const ProductArgs& args, bool is_rounded, c
     with_rows<64>(args.rows, with_width);
 }
 
-// Rounds the activations of a product of many rows, if there is memory for it.
+// Whether all sums that a leaf product has waiting at once have a place in blocks of many rows.
+bool has_place_for_leaves(const ProductArgs& args) {
+  using T = WarpgroupTile<Result::kLeaves>;
+  return leaf_plan<T::kRegisters>(args, 1).waiting <= T::kMostShared + T::kMostLocal;
+}
+// Rounds the activations of a product of many rows, where there are warpgroups and memory for it.
 bool round_rows(const CudaExec& exec, ProductArgs& args) {
   constexpr int kManyRows = 128;  // from which on they are read more often than rounding costs
   const std::int64_t n = args.rows * args.a_row;
   if (!kHasWarpgroups || args.rows < kManyRows || args.a_row % 8 != 0 || args.a_leaf % 8 != 0 ||
-      2 * n > exec.rounding.bytes || !has_large_blocks(exec))
+      2 * n > exec.rounding.bytes || !has_large_blocks(exec) ||
+      (args.program != nullptr && !has_place_for_leaves(args)))
     return false;
   args.a = static_cast<const float*>(round_to_bf16(exec, exec.rounding.memory, args.a, n));
   return true;
@@ -152,12 +163,9 @@ bool round_rows(const CudaExec& exec, ProductArgs& args) {
 void tensor_product(const CudaExec& exec, const ProductArgs& given) {
   ProductArgs args = given;
   if (args.rows == 0 || args.columns == 0) return;
-  const bool has_leaves = args.program != nullptr;
-  const bool is_rounded = (!has_leaves || has_place_for_leaves(args)) && round_rows(exec, args);
-  if (has_leaves && is_rounded) {
-    if constexpr (kHasWarpgroups) launch_segments<WarpgroupTile<Result::kLeaves>>(exec, args, true);
-  } else if (has_leaves) {
-    with_rows<64>(args.rows, [&](auto rows) { launch_leaves<rows>(exec, args); });
+  const bool is_rounded = round_rows(exec, args);
+  if (args.program != nullptr) {
+    launch_leaves<WarpgroupTile<Result::kLeaves>>(exec, args, is_rounded);
   } else if (args.act != nullptr) {
     with_tile<Result::kSwiglu>(exec, args, is_rounded, [&](auto tile) {
       launch<Result::kSwiglu, decltype(tile)>(exec, args);

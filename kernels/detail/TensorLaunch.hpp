@@ -6,6 +6,13 @@
 
 namespace taper::detail {
 
+// Whether this program has products by warpgroups (Warpgroup.hpp); other architectures have none.
+#if defined(KOKKOS_ARCH_HOPPER90)
+inline constexpr bool kHasWarpgroups = true;
+#else
+inline constexpr bool kHasWarpgroups = false;
+#endif
+
 // Blocks of `size` that hold n.
 inline unsigned count_of(int n, int size) {
   return static_cast<unsigned>((n + size - 1) / size);

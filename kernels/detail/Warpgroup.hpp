@@ -11,13 +11,6 @@
 
 namespace taper::detail {
 
-// Whether this program has products by warpgroups; devices of other architectures have none.
-#if defined(KOKKOS_ARCH_HOPPER90)
-inline constexpr bool kHasWarpgroups = true;
-#else
-inline constexpr bool kHasWarpgroups = false;
-#endif
-
 // How lines of 64 values, permuted as chunk_at<64> does, are read: each as one row or column of
 // 64 inputs, or each as one input of 64 rows or columns.
 enum class Lines { kOutputs, kInputs };

@@ -93,7 +93,7 @@ class ProductBlock {
   // By a warpgroup, which goes on meanwhile.
   __device__ void start_products(int slot, bool adds) {
     begin_products();
-    const auto right = operand_of<Lines::kOutputs>(stages_.rows(slot) + warp_row_ * kDepth);
+    const auto right = operand_of<Lines::kOutputs>(stages_.rows(slot));
 #pragma unroll
     for (int p = 0; p < T::kOwnPanels; ++p) {
       const auto left = operand_of<Lines::kInputs>(stages_.weights(slot, own_panel_ + p));
@@ -107,6 +107,7 @@ class ProductBlock {
   }
   __device__ void end_products() {
     await_products();
+#pragma unroll
     for (int p = 0; p < T::kOwnPanels; ++p) keep_sums(sums_[p]);
   }
   // Two steps of 16 inputs at a time.

@@ -151,7 +151,7 @@ void Publisher::publish() {
   const std::vector<std::uint64_t> expected = owner_checksums();
   std::span<const LocalParams::Piece> pieces;  // in the order of the tensors
   if (packed_ != nullptr) pieces = packed_->local().pieces();
-  std::vector<int> compared;  // with what others own, and their checksums
+  std::vector<int> compared;  // pieces, and their checksums here
   Staged<std::uint64_t> arrived(pieces.size());
   std::size_t next = 0;
   for (int t = 0; t < static_cast<int>(table_->tensors().size()); ++t) {

@@ -62,7 +62,7 @@ class Publisher {
   std::vector<std::vector<PieceMove>> moves_;  // per tensor
   std::vector<const float*> source_;  // per piece: where its optimizer is here; null: elsewhere
   std::vector<bool> speaks_for_;      // per piece: this rank is its first owner
-  std::vector<bool> is_compared_;     // per piece: others than its first owner hold it, too
+  std::vector<bool> is_compared_;     // per piece: a rank other than its first owner holds it
   bool packs_masters_ = false;
   PieceMover mover_;
   std::vector<float> masters_;  // of a tensor, if the host cannot read them where they are

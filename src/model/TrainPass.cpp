@@ -59,7 +59,7 @@ struct TrainPass::Sizes {
             layer_page_floats(shape, c.head_dim, o.kv_type);
     batch = PackedBatch::floats(o.max_rows, o.max_sequences);
     rounded = rounded_floats(shape, table, parallel.shard(), o);
-    head = c.has_scalar_head() ? ScalarHead::floats(table, head_rows(o))
+    head = c.has_scalar_head() ? ScalarHead::floats(table, o.logit_rows)
                                : TokenHead::floats(table, parallel, head_rows(o));
   }
 };
@@ -104,7 +104,7 @@ TrainPass::TrainPass(const ParamTable& table, const ModelParallel& parallel,
   rounded_floats_ = s.rounded;
   float* head = take(head_item(table), s.head);
   if (table.config().has_scalar_head())
-    scalar_.emplace(table, head_rows(options), head);
+    scalar_.emplace(table, options.logit_rows, head);
   else
     head_.emplace(table, parallel, head_rows(options), head);
 }

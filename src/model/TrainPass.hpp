@@ -26,10 +26,10 @@ struct TrainPassOptions {
   bool bundles_of_prompts = false;
   // Whether sequences may share their first tokens (PackedSequences::shared).
   bool shares_prefixes = false;
-  // Rows whose logits (or normed states, for a scalar head) are held at a time; four times as many
-  // on tensor cores, beside whose products bandwidth counts for more. Each such chunk reads and
-  // writes the gradient of the head once, so few rows cost bandwidth, and its sums are rounded
-  // once, so their number is one of those that decide bits.
+  // Rows whose logits (or normed states, for a scalar head) are held at a time; of logits four
+  // times as many on tensor cores, beside whose products bandwidth counts for more. Each such chunk
+  // reads and writes the gradient of the head once, so few rows cost bandwidth, and its sums are
+  // rounded once, so their number is one of those that decide bits.
   int logit_rows = 512;
   Checkpointing checkpointing = Checkpointing::kYes;
   KvType kv_type = KvType::kF32;

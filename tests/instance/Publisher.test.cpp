@@ -19,17 +19,17 @@ namespace {
 
 // A golden model whose optimizer is sharded over all ranks in one layout, and weights in another.
 struct Publishing : TestRanks {
-  Publishing(const std::string& name, int train_tp, int packed_tp)
+  Publishing(const std::string& name, int train_tp, int packed_tp, const AdamWOptions& adamw = {})
       : TestRanks({train_tp, packed_tp}),
         files(std::filesystem::path(TAPER_GOLDEN_DIR) / "models" / name),
         tp_group(ranks.groups.tp_group(train_tp)),
         dp_group(ranks.groups.dp_group(train_tp)),
         training(files.table, shard(train_tp)),
         held(files.table, shard(packed_tp)),
-        arena(plan()),
+        arena(plan(adamw)),
         packed("published", held, shard(packed_tp), WeightType::kF32, WithBackward::kNo, arena),
         expected("expected", held, shard(packed_tp), WeightType::kF32, WithBackward::kNo, arena),
-        optimizer(training, tp_group, dp_group, {}, arena),
+        optimizer(training, tp_group, dp_group, adamw, arena),
         staging(static_cast<std::size_t>(Publisher::staging_floats(held))),
         publisher(ranks, files.table, pieces(train_tp, packed_tp), &packed, &optimizer,
                   staging.data()) {
@@ -47,11 +47,11 @@ struct Publishing : TestRanks {
     return {owned_pieces(files.table, ranks.chain, layout(train_tp)),
             held_pieces(files.table, ranks.chain, layout(packed_tp))};
   }
-  MemoryPlan plan() const {
+  MemoryPlan plan(const AdamWOptions& adamw) const {
     MemoryPlan plan;
     for (const char* name : {"published", "expected"})
       PackedModel::add_memory(plan, name, held, WeightType::kF32, WithBackward::kNo);
-    ShardedAdamW::add_memory(plan, training, dp_group, {});
+    ShardedAdamW::add_memory(plan, training, dp_group, adamw);
     return plan;
   }
   float* master(const LocalParams::Piece& piece) const {
@@ -82,6 +82,14 @@ TEST_CASE("masters of any layout become the weights of any other one") {
       p.publisher.publish();  // nothing is used up
       CHECK(same_weights(p.packed, p.expected));
     }
+}
+
+TEST_CASE("masters that the host keeps are published, too") {
+  AdamWOptions adamw;
+  adamw.offload = AdamWOptions::Offload::kAll;
+  Publishing p("llama_b", 1, world_size(), adamw);
+  p.publisher.publish();
+  CHECK(same_weights(p.packed, p.expected));
 }
 
 TEST_CASE("the staging area holds the largest tensor") {

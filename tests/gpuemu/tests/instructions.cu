@@ -389,6 +389,7 @@ int main() {
   if (architecture == 9) {
     test_warpgroup<Lines::kOutputs, Lines::kOutputs, 64>();
     test_warpgroup<Lines::kOutputs, Lines::kInputs, 128>();
+    test_warpgroup<Lines::kInputs, Lines::kOutputs, 64>();
     test_warpgroup<Lines::kInputs, Lines::kOutputs, 128>();
     test_warpgroup<Lines::kInputs, Lines::kInputs, 64>();
     test_warpgroup<Lines::kInputs, Lines::kInputs, 128>();
