@@ -43,13 +43,9 @@ void checksums<CudaExec>(const CudaExec& exec, VectorView<std::uint64_t, CudaExe
             std::int64_t{p * kThreads + team.team_rank()}, size, std::int64_t{kParts * kThreads},
             [&](const std::int64_t i) { return values(i); },
             [&](const std::int64_t i, const float value) { part += word_of(value, i); });
-        parts[team.team_rank()] = part;
-        team.team_barrier();
-        for (int half = team.team_size() / 2; half > 0; half /= 2) {
-          if (team.team_rank() < half) parts[team.team_rank()] += parts[team.team_rank() + half];
-          team.team_barrier();
-        }
-        detail::once(team, [&] { Kokkos::atomic_add(&sums(vector), parts[0]); });
+        const std::uint64_t sum = detail::team_join(
+            team, parts, part, [](const std::uint64_t x, const std::uint64_t y) { return x + y; });
+        detail::once(team, [&] { Kokkos::atomic_add(&sums(vector), sum); });
       });
 }
 

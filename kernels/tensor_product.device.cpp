@@ -107,6 +107,7 @@ void with_rows(int rows, const F& f) {
   else
     f(std::integral_constant<int, most>());
 }
+// A template, so that programs without warpgroups have no blocks of theirs.
 template <class Warpgroups>
 void launch_leaves(const CudaExec& exec, const ProductArgs& args, bool is_rounded) {
   if constexpr (kHasWarpgroups) {

@@ -147,6 +147,22 @@ KOKKOS_INLINE_FUNCTION void team_read(const Team& team, int n, const Value& valu
   read_ahead(team.team_rank(), n, team.team_size(), value, use);
 }
 
+// The sum, or whatever join makes in any order, of what the threads of a team have; all get it.
+// Teams on devices have a power of two of threads.
+template <class V, class Join>
+KOKKOS_INLINE_FUNCTION V team_join(const Team& team, V* parts, V mine, const Join& join) {
+  const int me = team.team_rank();
+  parts[me] = mine;
+  team.team_barrier();
+  for (int half = team.team_size() / 2; half > 0; half /= 2) {
+    if (me < half) parts[me] = join(parts[me], parts[me + half]);
+    team.team_barrier();
+  }
+  const V all = parts[0];
+  team.team_barrier();
+  return all;
+}
+
 // f(i) for i in [0, n), shared out over the threads of a team.
 template <class F>
 KOKKOS_INLINE_FUNCTION void team_for(const Team& team, int n, const F& f) {

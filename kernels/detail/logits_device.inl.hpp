@@ -25,22 +25,6 @@ KOKKOS_INLINE_FUNCTION float minus_infinity() {
   return Kokkos::bit_cast<float>(0xff800000u);
 }
 
-// The sum, or whatever join makes in any order, of what the threads of a team have; all get it.
-// Teams on devices have a power of two of threads.
-template <class V, class Join>
-KOKKOS_INLINE_FUNCTION V team_join(const Team& team, V* parts, V mine, const Join& join) {
-  const int me = team.team_rank();
-  parts[me] = mine;
-  team.team_barrier();
-  for (int half = team.team_size() / 2; half > 0; half /= 2) {
-    if (me < half) parts[me] = join(parts[me], parts[me + half]);
-    team.team_barrier();
-  }
-  const V all = parts[0];
-  team.team_barrier();
-  return all;
-}
-
 // Sums of int64 values of the threads of a team.
 struct TeamPrefix {
   std::int64_t before, all;  // of the threads before this one, of all

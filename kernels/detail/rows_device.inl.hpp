@@ -55,6 +55,12 @@ void device_copy_blocks(const E& exec, VectorView<const BlockCopy, E> blocks, st
       });
 }
 
+KOKKOS_INLINE_FUNCTION void team_copy(const Team& team, float* to, const float* from, int n) {
+  team_read(
+      team, n, [&](const int i) { return from[i]; },
+      [&](const int i, const float value) { to[i] = value; });
+}
+
 template <class E>
 void device_gather_rows(const E& exec, MatrixView<float, E> y, MatrixView<const float, E> x,
                         VectorView<const std::int32_t, E> rows) {
@@ -62,10 +68,7 @@ void device_gather_rows(const E& exec, MatrixView<float, E> y, MatrixView<const 
   device_for_teams(
       "taper::gather_rows", exec, y.extent_int(0), 256, 0, KOKKOS_LAMBDA(const Team& team) {
         const int row = team.league_rank();
-        const std::int32_t from = rows(row);
-        team_read(
-            team, columns, [&](const int c) { return x(from, c); },
-            [&](const int c, const float value) { y(row, c) = value; });
+        team_copy(team, &y(row, 0), &x(rows(row), 0), columns);
       });
 }
 
@@ -76,10 +79,7 @@ void device_scatter_rows(const E& exec, MatrixView<float, E> y, MatrixView<const
   device_for_teams(
       "taper::scatter_rows", exec, x.extent_int(0), 256, 0, KOKKOS_LAMBDA(const Team& team) {
         const int row = team.league_rank();
-        const std::int32_t to = rows(row);
-        team_read(
-            team, columns, [&](const int c) { return x(row, c); },
-            [&](const int c, const float value) { y(to, c) = value; });
+        team_copy(team, &y(rows(row), 0), &x(row, 0), columns);
       });
 }
 
