@@ -5,16 +5,13 @@
 #include <unistd.h>
 
 #include <algorithm>
-#include <cerrno>
-#include <fstream>
-#include <system_error>
 #include <utility>
 
-#include "base/Checksum.hpp"
 #include "base/Error.hpp"
 #include "base/Log.hpp"
 #include "base/Path.hpp"
 #include "base/Text.hpp"
+#include "checkpoint/Manifest.hpp"
 #include "checkpoint/SaveModel.hpp"
 #include "comm/Collectives.hpp"
 #include "io/AtomicFile.hpp"
@@ -27,25 +24,6 @@ namespace {
 namespace fs = std::filesystem;
 
 constexpr const char* kUnfinished = ".writing";
-
-// Throws Error if the file cannot be read to its end.
-std::uint64_t file_checksum(const fs::path& path) {
-  std::ifstream in(path, std::ios::binary);
-  if (!in.is_open())
-    TAPER_FAIL(ExitCode::kFailure, path_text(path)
-                                       << " cannot be opened ("
-                                       << std::generic_category().message(errno) << ")");
-  std::vector<char> buffer(1 << 20);
-  Checksum64 sum;
-  while (in) {
-    in.read(buffer.data(), static_cast<std::streamsize>(buffer.size()));
-    sum.add(
-        std::as_bytes(std::span<const char>(buffer.data(), static_cast<std::size_t>(in.gcount()))));
-  }
-  if (in.bad() || !in.eof())
-    TAPER_FAIL(ExitCode::kFailure, path_text(path) << " cannot be read to its end (disk error?)");
-  return sum.value();
-}
 
 void sync_file(const fs::path& path) {
   const int descriptor = ::open(path.c_str(), O_RDONLY | O_CLOEXEC);
@@ -62,44 +40,11 @@ std::vector<fs::path> files_of(const fs::path& directory) {
   return files;
 }
 
-void write_manifest(const fs::path& checkpoint, const StateInfo& info) {
-  OrderedJson manifest;
-  manifest["format"] = "taper-checkpoint";
-  manifest["version"] = 1;
-  manifest["iteration"] = info.iteration;
-  for (const fs::path& path : files_of(checkpoint)) {
-    OrderedJson file;
-    file["bytes"] = fs::file_size(path);
-    file["checksum"] = file_checksum(path);
-    manifest["files"][path.lexically_relative(checkpoint).generic_string()] = file;
-  }
-  write_json_file(CheckpointDirectory(checkpoint).manifest(), manifest);
-}
-
-// Throws Error if a file does not agree with its entry in the manifest.
-void check_file(const fs::path& path, const Json& entry) {
-  TAPER_VALIDATE(fs::exists(path), path_text(path) << " is missing (the manifest lists it)");
-  const auto bytes = entry.at("bytes").get<std::uint64_t>();
-  TAPER_VALIDATE(
-      fs::file_size(path) == bytes,
-      path_text(path) << " has "
-                      << count_text(static_cast<std::int64_t>(fs::file_size(path)), "byte")
-                      << " (in the manifest: " << bytes << "; it was cut off or changed)");
-  TAPER_VALIDATE(file_checksum(path) == entry.at("checksum").get<std::uint64_t>(),
-                 path_text(path) << " is damaged (its checksum differs from the manifest)");
-}
-
 // The first problem of any rank, on all ranks; empty if all are well. Collective over the world.
 std::string any_problem(const Ranks& ranks, const std::string& mine) {
   for (const auto& text : all_gather_string(ranks.world(), mine))
     if (!text.empty()) return text;
   return "";
-}
-
-void require_whole(const fs::path& checkpoint) {
-  const auto problems = CheckpointStore::problems(checkpoint);
-  TAPER_VALIDATE(problems.empty(), problems.front()
-                                       << (problems.size() > 1 ? ", and more of its files" : ""));
 }
 
 // Whether a checkpoint has such a model, of this shape and with this meaning.
@@ -121,9 +66,10 @@ StateInfo read_part(const fs::path& state, const ModelFiles& files, TrainingMode
 std::string try_load(const fs::path& checkpoint, const Ranks& ranks, const ModelFiles& files,
                      TrainingModel* model, const std::vector<CheckpointPart>& parts,
                      StateInfo& info) {
+  if (const auto problems = manifest_problems(checkpoint, ranks.world()); !problems.empty())
+    return problems.front() + (problems.size() > 1 ? ", and more of its files" : "");
   std::string problem;
   try {
-    if (ranks.rank() == 0) require_whole(checkpoint);
     info = read_part(CheckpointDirectory(checkpoint).state(), files, model);
     for (const CheckpointPart& part : parts)
       if (part.is_needed || has(checkpoint, part))
@@ -177,10 +123,9 @@ void CheckpointStore::save(const Ranks& ranks, const ModelFiles& files, const Tr
                checkpoint.part(part.name));
   barrier(ranks.world());
   ranks.progress.set_step(1);
-  if (ranks.rank() == 0) {
-    write_manifest(aside, info);
+  write_manifest(aside, info.iteration, ranks.world());
+  if (ranks.rank() == 0)
     for (const fs::path& path : files_of(aside)) sync_file(path);
-  }
   barrier(ranks.world());
   before_rename();
   if (ranks.rank() == 0) {
@@ -276,24 +221,7 @@ bool CheckpointStore::is_checkpoint(const fs::path& directory) {
 }
 
 std::vector<std::string> CheckpointStore::problems(const fs::path& checkpoint) {
-  const fs::path path = CheckpointDirectory(checkpoint).manifest();
-  std::vector<std::string> problems;
-  const auto note = [&](const auto& check) {
-    try {
-      check();
-    } catch (const Json::exception& e) {
-      problems.push_back(path_text(path) + " is not a manifest (" + e.what() + ")");
-    } catch (const std::exception& e) {
-      problems.emplace_back(e.what());
-    }
-  };
-  note([&] {
-    const Json manifest = read_json_file(path);
-    TAPER_VALIDATE(manifest.contains("files"), path_text(path) << " lists no files");
-    for (const auto& [name, entry] : manifest["files"].items())
-      note([&, &name = name, &entry = entry] { check_file(checkpoint / name, entry); });
-  });
-  return problems;
+  return manifest_problems(checkpoint, Group::self());
 }
 
 std::optional<StateInfo> CheckpointStore::load_newest(

@@ -89,8 +89,7 @@ class CheckpointStore {
   // Whether a directory holds a manifest, the last file of a checkpoint to be written.
   static bool is_checkpoint(const std::filesystem::path& directory);
 
-  // Compares all files of a checkpoint directory with its manifest; the names of those that do not
-  // agree, with the reason. Empty if it is whole.
+  // manifest_problems() on a process alone.
   static std::vector<std::string> problems(const std::filesystem::path& checkpoint);
 
  private:

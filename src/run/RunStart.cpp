@@ -10,6 +10,8 @@
 #include "base/Path.hpp"
 #include "base/Text.hpp"
 #include "checkpoint/Checkpoint.hpp"
+#include "checkpoint/Manifest.hpp"
+#include "comm/Collectives.hpp"
 #include "io/AtomicFile.hpp"
 #include "results/RunDirectory.hpp"
 
@@ -34,35 +36,21 @@ std::vector<fs::path> candidates(const ResumePoint& from) {
   return list;
 }
 
-StateInfo look_at(const fs::path& checkpoint, const ModelFiles& files, CheckpointCheck check) {
-  if (check == CheckpointCheck::kContents) {
-    const auto problems = CheckpointStore::problems(checkpoint);
-    TAPER_VALIDATE(problems.empty(), join(problems, "; "));
-  }
-  return read_state_info(CheckpointDirectory(checkpoint).state(), files);
-}
-
-RunStart newest(const ResumePoint& from, const ModelFiles& files, CheckpointCheck check) {
-  std::string last_problem;
-  for (const fs::path& checkpoint : candidates(from)) {
+// Why a run cannot start from the checkpoint, the same on all ranks; empty if it can. Rank 0 gets
+// the state. Collective over the world.
+std::string look_at(RunStart& start, const ModelFiles& files, const Ranks& ranks,
+                    CheckpointCheck check) {
+  std::string problem;
+  if (check == CheckpointCheck::kContents)
+    problem = join(manifest_problems(start.checkpoint, ranks.world()), "; ");
+  if (problem.empty() && ranks.rank() == 0) {
     try {
-      return {checkpoint, look_at(checkpoint, files, check)};
+      start.state = read_state_info(CheckpointDirectory(start.checkpoint).state(), files);
     } catch (const std::exception& error) {
-      last_problem = error.what();
+      problem = error.what();
     }
-    if (check == CheckpointCheck::kContents)  // else loading will say so
-      CheckpointStore::warn_passed_over(checkpoint, last_problem);
   }
-  if (!last_problem.empty()) CheckpointStore::fail_none_usable(from.store, last_problem);
-  return {};
-}
-
-RunStart named(const fs::path& checkpoint, const ModelFiles& files, CheckpointCheck check) {
-  try {
-    return {checkpoint, look_at(checkpoint, files, check)};
-  } catch (const std::exception& error) {
-    CheckpointStore::fail_unusable(checkpoint, error.what());
-  }
+  return broadcast_string(ranks.world(), problem, 0);
 }
 
 }  // namespace
@@ -88,14 +76,23 @@ std::string start_text(const RunStart& start, const std::string& beginning, cons
 RunStart find_run_start(const ResumePoint& from, std::uint64_t seed, const ModelFiles& files,
                         const Ranks& ranks, CheckpointCheck check) {
   if (from.is_start()) return {};
-  RunStart start;
-  start.checkpoint = from_rank_0(ranks, [&] {
-    start =
-        from.checkpoint.empty() ? newest(from, files, check) : named(from.checkpoint, files, check);
-    if (!start.is_afresh()) require_same_seed(start.checkpoint, start.state.seed, seed);
-    return start.checkpoint;
-  });
-  return start;
+  const bool is_named = !from.checkpoint.empty();
+  const auto there = from_rank_0(
+      ranks, [&] { return is_named ? std::vector{from.checkpoint} : candidates(from); });
+  std::string problem;
+  for (const fs::path& checkpoint : there) {
+    RunStart start{checkpoint, {}};
+    problem = look_at(start, files, ranks, check);
+    if (problem.empty()) {
+      on_rank_0(ranks, [&] { require_same_seed(checkpoint, start.state.seed, seed); });
+      return start;
+    }
+    if (is_named) CheckpointStore::fail_unusable(checkpoint, problem);
+    if (check == CheckpointCheck::kContents && ranks.rank() == 0)  // else loading will say so
+      CheckpointStore::warn_passed_over(checkpoint, problem);
+  }
+  if (!problem.empty()) CheckpointStore::fail_none_usable(from.store, problem);
+  return {};
 }
 
 }  // namespace taper
