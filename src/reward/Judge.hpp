@@ -13,13 +13,12 @@
 #include "base/Response.hpp"
 #include "data/PromptSource.hpp"
 #include "instance/ModelFiles.hpp"
-#include "reward/AdaptiveTimeout.hpp"
+#include "reward/RewardCommands.hpp"
 #include "reward/RewardFigures.hpp"
 #include "reward/RewardModel.hpp"
 #include "reward/RewardOptions.hpp"
 #include "rl/ModelCalls.hpp"
 #include "session/Ranks.hpp"
-#include "workers/WorkerPool.hpp"
 
 namespace taper {
 
@@ -55,8 +54,8 @@ class Judge {
   void load_models(Arena& arena);
   // Starts the workers of commands: on this rank all of them now if it is sure to need them,
   // else as they are needed. Throws Error with kBadInput if they cannot be started.
-  enum class Start { kNow, kOnDemand };
-  void start_workers(Start start);
+  using Start = RewardCommands::Start;
+  void start_workers(Start start) { commands_.start(start); }
 
   // What Sample::rewards will hold: the rewards, each followed by the figures that its answers
   // have.
@@ -97,50 +96,31 @@ class Judge {
   // What adaptive timeouts have learned, for checkpoints; empty if no reward has one. It only
   // grows, also by evaluations and by iterations that a stop request has put off. The same on all
   // ranks; not collective.
-  const Anchors::Table& anchors() const { return anchors_.table(); }
-  void set_anchors(const Anchors::Table& anchors);
+  const Anchors::Table& anchors() const { return commands_.anchors(); }
+  void set_anchors(const Anchors::Table& anchors) { commands_.set_anchors(anchors); }
 
  private:
-  // A command, with what it said of the responses of this rank.
-  struct Command;
   // What judges need of a prompt besides its tokens.
   struct PromptFacts {
     std::string truth, source, extra;
-    std::uint64_t fingerprint = 0;  // of its tokens
   };
 
   const PromptFacts& facts_of(std::int64_t prompt) const;
-  double timeout_of(const RewardOptions& reward, const PromptFacts& facts) const;
   std::string take_text(const Sample& sample);
-  bool wait_for_workers(const std::function<bool()>& stop);
-  bool take_judgements();
-  static bool is_about_to_stop(const std::function<bool()>& stop);
-  std::ptrdiff_t place_in_names(const std::string& reward) const;
   ModelCall call_of(const RewardOptions& reward) const;
   void add_model_rewards(SampleSet& samples, std::span<const ModelCall> others, CallRecord* record);
-  void add_answer(const Command& command, Sample& sample) const;
-  void count(const std::vector<SampleSummary>& samples);
-  void count_attempts(Command& command, const std::vector<SampleSummary>& samples);
-  std::int64_t anchor_hits(const std::string& reward,
-                           const std::vector<SampleSummary>& samples) const;
-  void share_anchors();
-  void require_answers(const Command& command, const std::vector<SampleSummary>& samples) const;
 
   std::vector<RewardOptions> rewards_;
   const ModelFiles& files_;
   const Ranks& ranks_;
-  Spawner* spawner_;
-  std::string log_directory_;
   std::vector<std::string> names_;
-  bool adapts_ = false;                                         // the timeout of a command
-  bool reads_texts_ = false;                                    // to compute rewards on this rank
-  std::map<std::string, std::unique_ptr<Command>> commands_;    // by the name of the reward
-  std::map<std::string, std::unique_ptr<RewardModel>> models_;  // likewise
+  bool reads_texts_ = false;  // to compute rewards on this rank
+  RewardCommands commands_;
+  std::map<std::string, std::unique_ptr<RewardModel>> models_;  // by the name of the reward
   std::vector<PromptFacts> prompts_;                            // from first_prompt_ on
   std::int64_t first_prompt_ = 0;
   std::map<ResponseId, std::string> texts_;  // that workers were told of, until score() needs them
   RewardFigures figures_;
-  Anchors anchors_;
 };
 
 // A spawner of workers if one of the `rewards` of the input is a command, else null: to be made

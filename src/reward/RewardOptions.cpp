@@ -148,4 +148,19 @@ std::vector<std::string> RewardOptions::problems() const {
   return list;
 }
 
+std::vector<std::string> reward_names(const std::vector<RewardOptions>& rewards) {
+  std::vector<std::string> names;
+  for (const RewardOptions& r : rewards) {
+    names.push_back(r.name);
+    if (r.kind == RewardKind::kCommand)
+      for (const std::string& part : r.command.components) names.push_back(r.name + "/" + part);
+  }
+  return names;
+}
+
+std::size_t reward_index(const std::vector<RewardOptions>& rewards, const std::string& name) {
+  const std::vector<std::string> names = reward_names(rewards);
+  return static_cast<std::size_t>(std::find(names.begin(), names.end(), name) - names.begin());
+}
+
 }  // namespace taper

@@ -87,4 +87,9 @@ struct RewardOptions {
   std::vector<std::string> problems() const;
 };
 
+// What Sample::rewards holds: the rewards, each followed by the figures that its answers have.
+std::vector<std::string> reward_names(const std::vector<RewardOptions>& rewards);
+// The position of a reward in it.
+std::size_t reward_index(const std::vector<RewardOptions>& rewards, const std::string& name);
+
 }  // namespace taper

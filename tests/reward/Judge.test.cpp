@@ -9,7 +9,6 @@
 #include <set>
 
 #include "base/Error.hpp"
-#include "comm/Collectives.hpp"
 #include "support/AllSamples.hpp"
 #include "support/Scratch.hpp"
 #include "support/TestRanks.hpp"
@@ -51,19 +50,17 @@ struct Fixture : TestRanks {
   std::vector<std::string> texts{"#7", "#8", "bad", "#7#7", "#7", "#8", "##8", "x"};
 
   std::vector<Sample> judge(const std::vector<RewardOptions>& rewards,
-                            MetricValues* metrics = nullptr,
-                            const std::function<bool()>& stop = {}) {
+                            MetricValues* metrics = nullptr) {
     Judge judge(rewards, files, ranks, &spawner, (scratch / "logs").string());
     judge.require_judges();
     judge.start_workers(ranks.rank() == 0 ? Judge::Start::kNow : Judge::Start::kOnDemand);
-    auto samples = answer(judge, 0, stop);
+    auto samples = answer(judge, 0);
     if (metrics != nullptr) *metrics = judge.metrics("reward");
     return samples;
   }
 
   // Has the prompts answered and judged, under the ordinals from first_ordinal on.
-  std::vector<Sample> answer(Judge& judge, int first_ordinal,
-                             const std::function<bool()>& stop = {}) {
+  std::vector<Sample> answer(Judge& judge, int first_ordinal) {
     judge.begin(prompts, first_ordinal);
     std::vector<Sample> mine;
     for (int i = ranks.rank(); i < 8; i += ranks.size()) {
@@ -76,7 +73,7 @@ struct Fixture : TestRanks {
     }
     for (const ResponseId& id : cancelled) judge.cancel(id);
     std::erase_if(mine, [&](const Sample& s) { return cancelled.contains(s.id); });
-    auto judged = judge.finish(std::move(mine), stop);
+    auto judged = judge.finish(std::move(mine), {});
     return judged ? all_samples(*judged) : std::vector<Sample>();
   }
 };
@@ -212,12 +209,6 @@ TEST_CASE("workers that score nothing end the job, whatever errors count as") {
                        MessageMatches(ContainsSubstring("has scored none of 8 responses")));
 }
 
-TEST_CASE("a stop ends the wait for workers") {
-  Fixture f;
-  RewardOptions slow = command("hangs", OnError::kFail);
-  CHECK(f.judge({slow}, nullptr, [] { return true; }).empty());
-}
-
 TEST_CASE("cancelled responses are neither waited for nor missed") {
   Fixture f;
   RewardOptions hanging = command("hangs", OnError::kFail);
@@ -236,80 +227,4 @@ TEST_CASE("cancelled responses are neither waited for nor missed") {
   CHECK(value_of(metrics, "reward/right/mean") == 4.0 / 6);
   f.cancelled = {{2, 2}, {2, 0}, {2, 1}, {2, 3}};  // a whole group
   CHECK(f.answer(judge, 2).size() == 4);
-}
-
-TEST_CASE("times of good answers shorten those of the next ones to the same prompt") {
-  Fixture f;
-  f.prompts[0].tokens = {1};
-  f.prompts[1].tokens = {2};
-  RewardOptions tiring = command("tires", OnError::kZero);  // "bad" takes for ever
-  tiring.command.workers = 1;
-  tiring.command.retries = 2;
-  tiring.command.timeout = 100;  // far above what is waited for here
-  tiring.command.start_timeout = 3;
-  tiring.command.components.clear();
-  tiring.adaptive_timeout = {true, 1.5, 3.0, 100.0};
-  Anchors::Table learned;
-  {
-    Judge judge({tiring}, f.files, f.ranks, &f.spawner, (f.scratch / "logs").string());
-    judge.start_workers(Judge::Start::kOnDemand);
-    f.texts = std::vector<std::string>(8, "x");
-    f.answer(judge, 0);
-    const MetricValues metrics = judge.metrics("reward");
-    CHECK(value_of(metrics, "reward/judge/cut_short") == 0);
-    CHECK(value_of(metrics, "reward/judge/anchor_hits") == 0);
-    learned = judge.anchors();
-    REQUIRE(learned.size() == 2);
-    for (const auto& [hash, ns] : learned) {
-      CHECK(ns > 0);
-      std::vector<std::int64_t> most{ns};
-      all_reduce_max(f.ranks.world(), most);
-      CHECK(ns == most.front());  // of all ranks
-    }
-  }
-  // Another job goes on with that.
-  Judge judge({tiring}, f.files, f.ranks, &f.spawner, (f.scratch / "logs").string());
-  judge.start_workers(Judge::Start::kOnDemand);
-  judge.set_anchors(learned);
-  f.texts[2] = "bad";
-  const auto samples = f.answer(judge, 0);
-  REQUIRE(samples.size() == 8);
-  CHECK(std::isnan(samples[2].rewards[0]));
-  CHECK(samples[2].score == 0.0f);
-  CHECK(samples[3].score == 0.75f);
-  const MetricValues metrics = judge.metrics("reward");
-  CHECK(value_of(metrics, "reward/judge/cut_short") == 1);
-  CHECK(value_of(metrics, "reward/judge/timeouts") == 1);  // no other attempt
-  CHECK(value_of(metrics, "reward/judge/failed") == 1);
-  CHECK(value_of(metrics, "reward/judge/anchor_hits") == 2);
-  REQUIRE(judge.anchors().size() == 2);
-  for (const auto& [hash, ns] : judge.anchors()) CHECK(ns >= learned.at(hash));
-}
-
-TEST_CASE("answers that are not good give no anchors, nor do commands without adaptive timeouts") {
-  Fixture f;
-  RewardOptions half = command("good", OnError::kZero);  // 0.75 for "bad", 0.5 for all else
-  f.texts[2] = "x";
-  for (const bool on : {true, false}) {
-    half.adaptive_timeout = {on, 1.5, 10.0, 20.0};
-    Judge judge({half}, f.files, f.ranks, &f.spawner, (f.scratch / "logs").string());
-    judge.start_workers(Judge::Start::kOnDemand);
-    f.answer(judge, 0);
-    CHECK(judge.anchors().empty());
-    judge.set_anchors({{1, 2}});
-    CHECK(judge.anchors().size() == (on ? 1 : 0));
-  }
-}
-
-TEST_CASE("programs that are not there are named") {
-  Fixture f;
-  for (const char* program :
-       {"no-such-program", "/no/such/program", "/tmp", TAPER_DATA_DIR "/quickstart.yaml"}) {
-    RewardOptions o = command("good", OnError::kFail);
-    o.command.command = {program};
-    const Judge judge({o}, f.files, f.ranks, &f.spawner, "logs");
-    CHECK_THROWS_MATCHES(
-        judge.require_judges(), Error,
-        MessageMatches(ContainsSubstring("Rewards/judge/Command") && ContainsSubstring(program)));
-  }
 }
