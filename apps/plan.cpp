@@ -14,11 +14,11 @@
 #include "io/OutputPath.hpp"
 #include "param/CommandLine.hpp"
 #include "param/Schema.hpp"
+#include "pricing/PlanJob.hpp"
 #include "profile/RunIdentity.hpp"
 #include "session/LayoutChecks.hpp"
 #include "session/Session.hpp"
 #include "session/StopRequest.hpp"
-#include "study/PlanJob.hpp"
 #include "train/RunDegrees.hpp"
 #include "train/RunOptions_params.hpp"
 #include "workers/Spawner.hpp"
@@ -128,7 +128,7 @@ int run_plan(int argc, char** argv) {
     std::fputs(to_table(plans).c_str(), stdout);
     if (!a.json.empty()) write_file_atomically(a.json, to_json_lines(plans));
     if (a.output.empty()) return;
-    write_plan(a.output, plan_file(run, chain, plans));
+    write_placement_file(a.output, placement_file(run, chain, plans));
     TAPER_INFO("written to " << path_text(a.output)
                              << "; to use it: Placement/Strategy=plan and Placement/File="
                              << a.output);

@@ -30,7 +30,7 @@ Group::Group(std::vector<int> world_ranks, int rank, MPI_Comm comm, bool owned,
 
 Group Group::self(int world_rank) {
   GroupOptions options;
-  options.wait = WaitPolicy::kBlock;
+  options.wait = WaitMode::kBlock;
   return Group({world_rank}, 0, MPI_COMM_SELF, false, options);
 }
 
@@ -40,7 +40,7 @@ Group Group::world(MPI_Comm comm, const GroupOptions& options) {
   TAPER_MPI_CALL(MPI_Comm_size(comm, &size));
   TAPER_MPI_CALL(MPI_Comm_rank(comm, &rank));
   GroupOptions resolved = options;
-  resolved.wait = resolve_wait_policy(options.wait, comm);
+  resolved.wait = resolve_wait_mode(options.wait, comm);
   return Group(first_ranks(size), rank, comm, false, resolved);
 }
 
@@ -64,7 +64,7 @@ Group Group::block(MPI_Comm parent, int first, int size, const GroupOptions& opt
 }
 
 Group Group::owning(MPI_Comm comm, std::vector<int> world_ranks, const GroupOptions& options) {
-  TAPER_EXPECT(options.wait != WaitPolicy::kAuto);
+  TAPER_EXPECT(options.wait != WaitMode::kAuto);
   int size = 0, rank = 0;
   TAPER_MPI_CALL(MPI_Comm_set_errhandler(comm, MPI_ERRORS_RETURN));
   TAPER_MPI_CALL(MPI_Comm_size(comm, &size));

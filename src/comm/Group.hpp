@@ -18,7 +18,7 @@ class Communicator;
 
 // What every group of a run shares. Carried by the groups themselves, so there is no global state.
 struct GroupOptions {
-  WaitPolicy wait = WaitPolicy::kAuto;
+  WaitMode wait = WaitMode::kAuto;
   Progress* progress = nullptr;              // told of every collective; must outlive the groups
   std::int64_t max_message_bytes = 1 << 30;  // larger data travel in pieces (MPI counts are int)
 };
@@ -62,7 +62,7 @@ class Group {
   // For libraries that want a raw communicator (HDF5); MPI_COMM_SELF for a null group.
   MPI_Comm comm() const { return comm_; }
   const GroupOptions& options() const { return options_; }
-  WaitPolicy wait() const { return options_.wait; }
+  WaitMode wait() const { return options_.wait; }
   Progress* progress() const { return options_.progress; }
   std::int64_t max_message_bytes() const { return options_.max_message_bytes; }
 

@@ -42,7 +42,7 @@ Group all_of(MPI_Comm parent, GroupOptions options) {
   if (parent == MPI_COMM_NULL) return Group::self();
   int ranks = 1;
   TAPER_MPI_CALL(MPI_Comm_size(parent, &ranks));
-  options.wait = resolve_wait_policy(options.wait, parent);
+  options.wait = resolve_wait_mode(options.wait, parent);
   return Group::block(parent, 0, ranks, options);
 }
 

@@ -36,8 +36,8 @@ void yield_until_done(std::span<MPI_Request> requests) {
   }
 }
 
-WaitPolicy resolve_wait_policy(WaitPolicy wanted, MPI_Comm comm) {
-  if (wanted != WaitPolicy::kAuto) return wanted;
+WaitMode resolve_wait_mode(WaitMode wanted, MPI_Comm comm) {
+  if (wanted != WaitMode::kAuto) return wanted;
   MPI_Comm host = MPI_COMM_NULL;
   TAPER_MPI_CALL(MPI_Comm_split_type(comm, MPI_COMM_TYPE_SHARED, 0, MPI_INFO_NULL, &host));
   int ranks = 1;
@@ -45,7 +45,7 @@ WaitPolicy resolve_wait_policy(WaitPolicy wanted, MPI_Comm comm) {
   int must_yield = is_oversubscribed(ranks, cores_of_host(host)) ? 1 : 0;
   TAPER_MPI_CALL(MPI_Comm_free(&host));
   TAPER_MPI_CALL(MPI_Allreduce(MPI_IN_PLACE, &must_yield, 1, MPI_INT, MPI_MAX, comm));
-  return must_yield != 0 ? WaitPolicy::kYield : WaitPolicy::kBlock;
+  return must_yield != 0 ? WaitMode::kYield : WaitMode::kBlock;
 }
 
 }  // namespace taper

@@ -7,14 +7,14 @@
 
 namespace taper {
 
-DraftModel::DraftModel(const Exec& exec, const EngineLayout& layout, const EngineMemory& memory,
+DraftModel::DraftModel(const Exec& exec, const EngineSetup& layout, const EngineMemory& memory,
                        Arena& arena, MemoryPhase phase, ConstFloatMatrix rope_table,
                        float* window_memory)
     : runner_(exec, layout, memory, arena, phase, rope_table),
       window_memory_(window_memory),
       blocks_(layout.options.kv_blocks) {}
 
-void DraftModel::rebind(const EngineLayout& layout, const LayerWindows* windows) {
+void DraftModel::rebind(const EngineSetup& layout, const LayerWindows* windows) {
   runner_.rebind(layout);
   windows_ = windows;
   blocks_ = BlockManager(layout.options.kv_blocks);

@@ -23,7 +23,7 @@ Completion completion_of(const Sequence& s, FinishReason reason) {
 
 }  // namespace
 
-Engine::Engine(const Exec& exec, const EngineLayout& layout, const EngineMemory& memory,
+Engine::Engine(const Exec& exec, const EngineSetup& layout, const EngineMemory& memory,
                Arena& arena, MemoryPhase phase, ConstFloatMatrix rope_table)
     : runner_(exec, layout, memory, arena, phase, rope_table),
       scheduler_(options().scheduler, options().kv_blocks),
@@ -34,7 +34,7 @@ GuessModel& Engine::set_exits(const std::vector<ExitHead>& heads, float* memory)
   return *exits_;
 }
 
-void Engine::rebind(const EngineLayout& layout, int replica, std::list<Sequence> running,
+void Engine::rebind(const EngineSetup& layout, int replica, std::list<Sequence> running,
                     std::deque<Sequence> waiting) {
   replica_ = replica;
   runner_.rebind(layout);

@@ -10,7 +10,7 @@ namespace taper {
 namespace {
 
 constexpr const char* kPassItem = "activations (inference)";
-constexpr const char* kHeadItem = "logits (rollout)";
+constexpr const char* kHeadItem = "logits (generation)";
 
 BlockShape block_shape(const ParamTable& table, const ModelShard& shard,
                        const EngineOptions& options) {
@@ -58,7 +58,7 @@ void EngineMemory::add_memory(MemoryPlan& plan, MemoryPhase phase) const {
   plan.add(kHeadItem, phase, head * kBytes);
 }
 
-ModelRunner::ModelRunner(const Exec& exec, const EngineLayout& layout, const EngineMemory& memory,
+ModelRunner::ModelRunner(const Exec& exec, const EngineSetup& layout, const EngineMemory& memory,
                          Arena& arena, MemoryPhase phase, ConstFloatMatrix rope_table)
     : exec_(exec),
       view_(layout.view),
@@ -78,12 +78,12 @@ ModelRunner::ModelRunner(const Exec& exec, const EngineLayout& layout, const Eng
   segments_.reserve(rows);
 }
 
-BlockPool ModelRunner::pool_for(const EngineLayout& layout) const {
+BlockPool ModelRunner::pool_for(const EngineSetup& layout) const {
   return {block_shape(layout.view->table(), layout.parallel->shard(), layout.options),
           layout.options.kv_blocks, kv_memory_};
 }
 
-void ModelRunner::rebind(const EngineLayout& layout) {
+void ModelRunner::rebind(const EngineSetup& layout) {
   view_ = layout.view;
   parallel_ = layout.parallel;
   options_ = layout.options;

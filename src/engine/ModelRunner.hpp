@@ -29,7 +29,7 @@ struct EngineOptions {
 };
 
 // How an engine runs in one layout. What it refers to must outlive its use.
-struct EngineLayout {
+struct EngineSetup {
   const ModelView* view = nullptr;
   const ModelParallel* parallel = nullptr;
   EngineOptions options;
@@ -70,11 +70,11 @@ struct DrawRow {
 class ModelRunner {
  public:
   // `memory` covers all layouts that rebind() will be given.
-  ModelRunner(const Exec& exec, const EngineLayout& layout, const EngineMemory& memory,
-              Arena& arena, MemoryPhase phase, ConstFloatMatrix rope_table);
+  ModelRunner(const Exec& exec, const EngineSetup& layout, const EngineMemory& memory, Arena& arena,
+              MemoryPhase phase, ConstFloatMatrix rope_table);
 
   // Goes on in another layout. No device memory is allocated, and no page copied.
-  void rebind(const EngineLayout& layout);
+  void rebind(const EngineSetup& layout);
 
   const Exec& exec() const { return exec_; }
   const EngineOptions& options() const { return options_; }
@@ -83,7 +83,7 @@ class ModelRunner {
   const StepGraphs& graphs() const { return graphs_; }
   // The KV cache, as it is and as another layout would see the same memory.
   const BlockPool& pool() const { return pool_; }
-  BlockPool pool_for(const EngineLayout& layout) const;
+  BlockPool pool_for(const EngineSetup& layout) const;
 
   // Hidden states of all tokens, one chunk's after the other's, valid until the next call. The
   // chunks' keys and values are in the cache from then on. Does not wait: ids and positions of a

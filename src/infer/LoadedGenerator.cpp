@@ -44,7 +44,7 @@ LoadedGenerator::LoadedGenerator(const GenerateOptions& options, ModelFiles& fil
       files_(files),
       ranks_(ranks),
       generator_(fitted(options, files, prompts, ranks.size() / options.tp), type_, files, ranks,
-                 plan_.phase("rollout")),
+                 plan_.phase("generation")),
       model_("model", files, ranks, generator_.smallest_degree()) {
   report_short_context(options.max_new_tokens, files, prompts.longest);
   model_.add_memory(plan_, type_);

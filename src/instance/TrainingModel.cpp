@@ -15,7 +15,7 @@ constexpr const char* kStagingItem = "publish (staging)";
 }  // namespace
 
 int TrainingModel::packed_tp() const {
-  return std::min(options_.train_tp, options_.rollout_tp);
+  return std::min(options_.train_tp, options_.generation_tp);
 }
 
 TrainingModel::TrainingModel(const ModelFiles& files, const Ranks& ranks,

@@ -10,7 +10,7 @@
 
 namespace taper {
 namespace {
-constexpr const char* kItem = "keys and values (rollout)";
+constexpr const char* kItem = "keys and values (generation)";
 }
 
 // The strides of all layouts that the engine may run in are covered by one, the largest.

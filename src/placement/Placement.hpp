@@ -18,7 +18,7 @@ enum class PlacementStrategy {
   kInterleaving,  // models that only score are dealt to blocks of ranks, where they run at the same
                   // time
   kSeparation,    // policy and critic learn on other ranks than those that generate and score
-  kPlan,          // as a plan says, which has set the ranks of all models (train/PlanFile.hpp)
+  kPlan,          // as a plan says, which has set the ranks of all models (train/PlacementFile.hpp)
 };
 std::vector<std::pair<std::string, PlacementStrategy>> named_placement_strategies();
 

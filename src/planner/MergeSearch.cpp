@@ -23,15 +23,15 @@ MergeSearch::MergeSearch(const Layout& from, const DivisorChain& chain, const St
 }
 
 // When the sequences of the layout's groups within a place end in one group of it.
-std::int64_t MergeSearch::end_of(const GenerationRun& run, const LayoutGroup& group) const {
+std::int64_t MergeSearch::end_of(const PlayedGeneration& run, const LayoutGroup& group) const {
   const auto& groups = from_.groups();
   std::size_t g = from_.replica_of(group.first);
   if (groups[g] == group) {
-    ReplicaRun alone = run.replicas()[g];
+    PlayedReplica alone = run.replicas()[g];
     alone.finish();
     return alone.clock();
   }
-  ReplicaRun merged(steps_->curve(group), slots_per_rank_ * group.tp, 0);
+  PlayedReplica merged(steps_->curve(group), slots_per_rank_ * group.tp, 0);
   for (; g < groups.size() && group.contains(groups[g]); ++g)
     for (const SimulatedSequence& s : run.replicas()[g].sequences()) merged.add(s);
   merged.start();
@@ -39,7 +39,7 @@ std::int64_t MergeSearch::end_of(const GenerationRun& run, const LayoutGroup& gr
   return merged.clock();
 }
 
-void MergeSearch::add(const GenerationRun& run) {
+void MergeSearch::add(const PlayedGeneration& run) {
   for (Place& place : places_) place.ends.push_back(end_of(run, place.group));
 }
 

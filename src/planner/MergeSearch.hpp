@@ -5,7 +5,7 @@
 #include <optional>
 #include <vector>
 
-#include "planner/GenerationRun.hpp"
+#include "planner/PlayedGeneration.hpp"
 #include "shard/RankGrid.hpp"
 
 namespace taper {
@@ -20,7 +20,7 @@ class MergeSearch {
               const std::vector<int>& degrees, int slots_per_rank);
 
   // A scenario: a run of the layout, at its start.
-  void add(const GenerationRun& run);
+  void add(const PlayedGeneration& run);
 
   // Of the scenarios so far, one at least. None if the best is the layout itself or a uniform
   // one.
@@ -32,7 +32,7 @@ class MergeSearch {
     LayoutGroup group;
     std::vector<std::int64_t> ends;
   };
-  std::int64_t end_of(const GenerationRun& run, const LayoutGroup& group) const;
+  std::int64_t end_of(const PlayedGeneration& run, const LayoutGroup& group) const;
 
   Layout from_;
   DivisorChain chain_;

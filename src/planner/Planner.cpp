@@ -210,7 +210,7 @@ void Planner::finish(std::span<const Outcome> outcomes, std::int64_t elapsed_ns)
   for (const LayoutShape* shape : s.whole.uniform())
     fixed.push_back(start_replay(trace, *shape, s.cost).finish());
   const LayoutShape& first = s.whole.shape(parse_layout(s.first_layout, s.whole.chain()));
-  GenerationRun run = start_replay(trace, first, s.cost);
+  PlayedGeneration run = start_replay(trace, first, s.cost);
   for (const ReplaySwitch& w : s.made) {
     run.advance(w.at_ns);
     if (run.alive() > 0) run.switch_to(s.whole.shape(w.layout), w.repack);

@@ -37,7 +37,7 @@ void Pricer::provide(std::size_t scenarios) {
   }
 }
 
-const GenerationRun& Pricer::run(std::size_t scenario) {
+const PlayedGeneration& Pricer::run(std::size_t scenario) {
   provide(scenario + 1);
   return runs_[scenario];
 }
@@ -48,7 +48,7 @@ void Pricer::extend(PricedPlan& plan) {
   if (plan.rules.empty()) {  // to stay: known without a run
     plan.rest_ns.push_back(ends_[k].empty() ? 0 : ends_[k].back());
   } else {
-    GenerationRun run = runs_[k];
+    PlayedGeneration run = runs_[k];
     plan.rest_ns.push_back(run.finish(plan.rules, ends_[k]));
   }
 }

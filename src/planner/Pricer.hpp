@@ -40,7 +40,7 @@ class Pricer {
   void finish(PricedPlan& plan) const;
 
   // The run of a scenario, at the start.
-  const GenerationRun& run(std::size_t scenario);
+  const PlayedGeneration& run(std::size_t scenario);
 
  private:
   void provide(std::size_t scenarios);
@@ -51,7 +51,7 @@ class Pricer {
   const SwitchCost& cost_;
   const LengthModel& lengths_;
   int slots_per_rank_;
-  std::vector<GenerationRun> runs_;              // by scenario, at the start
+  std::vector<PlayedGeneration> runs_;           // by scenario, at the start
   std::vector<std::vector<std::int64_t>> ends_;  // of their sequences without a switch, ascending
 };
 

@@ -29,9 +29,9 @@ ReplayTrace make_trace(const Workload& work, std::span<const Outcome> outcomes) 
   return trace;
 }
 
-GenerationRun start_replay(const ReplayTrace& trace, const LayoutShape& shape,
-                           const SwitchCost& cost) {
-  GenerationRun run(shape, cost, trace.work.slots_per_rank);
+PlayedGeneration start_replay(const ReplayTrace& trace, const LayoutShape& shape,
+                              const SwitchCost& cost) {
+  PlayedGeneration run(shape, cost, trace.work.slots_per_rank);
   const std::size_t samples = std::max(1, trace.work.samples), count = trace.outcomes.size();
   Dealer dealer(shape.layout);
   for (std::size_t first = 0; first < count; first += samples) {

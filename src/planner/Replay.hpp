@@ -7,8 +7,8 @@
 #include <span>
 #include <vector>
 
-#include "planner/GenerationRun.hpp"
 #include "planner/Planner.hpp"
+#include "planner/PlayedGeneration.hpp"
 
 namespace taper {
 
@@ -25,8 +25,8 @@ struct ReplayTrace {
 ReplayTrace make_trace(const Workload& work, std::span<const Outcome> outcomes);
 
 // The generation at its start in a layout.
-GenerationRun start_replay(const ReplayTrace& trace, const LayoutShape& shape,
-                           const SwitchCost& cost);
+PlayedGeneration start_replay(const ReplayTrace& trace, const LayoutShape& shape,
+                              const SwitchCost& cost);
 
 // A switch that was made.
 struct ReplaySwitch {

@@ -140,12 +140,12 @@ std::vector<int> Scenarios::lengths(int scenario, std::span<const SequenceState>
   return lengths;
 }
 
-GenerationRun Scenarios::run(int scenario, std::span<const SequenceState> sequences,
-                             const LayoutShape& shape, const SwitchCost& cost,
-                             const LengthModel& lengths, int slots_per_rank) {
+PlayedGeneration Scenarios::run(int scenario, std::span<const SequenceState> sequences,
+                                const LayoutShape& shape, const SwitchCost& cost,
+                                const LengthModel& lengths, int slots_per_rank) {
   std::vector<int> ends = this->lengths(scenario, sequences, lengths);
   if (!surplus_.is_none()) cut_race(sequences, shape.layout.ranks(), ends);
-  GenerationRun run(shape, cost, slots_per_rank);
+  PlayedGeneration run(shape, cost, slots_per_rank);
   for (std::size_t i = 0; i < sequences.size(); ++i) {
     const SequenceState& s = sequences[i];
     run.add(s.replica, {s.id, s.context, s.prompt, s.response, std::max(1, ends[i] - s.response),

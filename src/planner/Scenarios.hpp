@@ -8,10 +8,10 @@
 #include <vector>
 
 #include "base/Random.hpp"
-#include "planner/GenerationRun.hpp"
 #include "planner/LayoutPlanner.hpp"
 #include "planner/LengthModel.hpp"
 #include "planner/Plan.hpp"
+#include "planner/PlayedGeneration.hpp"
 #include "planner/Snapshot.hpp"
 
 namespace taper {
@@ -43,9 +43,9 @@ class Scenarios {
   // A run of the given sequences in the layout, with the lengths of one scenario, at time 0. In a
   // race no sequence goes on once its prompt has enough responses, or enough prompts have. Fewer
   // ranks stand for a part of the generation.
-  GenerationRun run(int scenario, std::span<const SequenceState> sequences,
-                    const LayoutShape& shape, const SwitchCost& cost, const LengthModel& lengths,
-                    int slots_per_rank);
+  PlayedGeneration run(int scenario, std::span<const SequenceState> sequences,
+                       const LayoutShape& shape, const SwitchCost& cost, const LengthModel& lengths,
+                       int slots_per_rank);
 
  private:
   using Table = std::vector<std::uint32_t>;  // (sequences or prompts, scenarios), grown as needed

@@ -70,7 +70,7 @@ Facts transport_facts(const Ranks& ranks) {
   Facts facts = transport_settings(environment, library);
   facts["library"] = library;
   if (ranks.world().connects_devices()) facts["gpus"] = "NCCL";
-  facts["waiting"] = ranks.world().wait() == WaitPolicy::kYield ? "yields" : "blocks";
+  facts["waiting"] = ranks.world().wait() == WaitMode::kYield ? "yields" : "blocks";
   return facts;
 }
 

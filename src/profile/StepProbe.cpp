@@ -60,7 +60,7 @@ struct StepProbe::Side {
 
   ModelParallel parallel;
   std::unique_ptr<ModelView> view;
-  EngineLayout layout;
+  EngineSetup layout;
 };
 
 std::vector<std::string> StepProbeOptions::problems() const {
@@ -89,7 +89,7 @@ StepProbe::StepProbe(const StepProbeOptions& options, ModelFiles& files, const R
                     engine_options(sizing, need, files.config, side->parallel)};
     memory_.cover(EngineMemory::of(files.table, side->parallel, side->layout.options));
   }
-  memory_.add_memory(plan_, plan_.phase("rollout"));
+  memory_.add_memory(plan_, plan_.phase("generation"));
 }
 
 StepProbe::~StepProbe() = default;
@@ -106,9 +106,9 @@ void StepProbe::load() {
     side->view = std::make_unique<ModelView>(*packed_, side->parallel.shard());
     side->layout.view = side->view.get();
   }
-  engine_ =
-      std::make_unique<Engine>(ranks_->exec, sides_.begin()->second->layout, memory_, *arena_,
-                               plan_.phase("rollout"), files_->rope_table(options_.max_positions));
+  engine_ = std::make_unique<Engine>(ranks_->exec, sides_.begin()->second->layout, memory_, *arena_,
+                                     plan_.phase("generation"),
+                                     files_->rope_table(options_.max_positions));
   for (const auto& [degree, side] : sides_)
     fill_pages(ranks_->exec, engine_->pool_for(side->layout));
   engine_->begin({}, {});

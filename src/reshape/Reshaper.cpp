@@ -73,7 +73,7 @@ void Reshaper::add_memory(MemoryPlan& plan, MemoryPhase phase, const EngineMemor
 }
 
 Reshaper::Reshaper(const ParamTable& table, const DivisorChain& chain, const GroupCache& groups,
-                   std::map<int, EngineLayout> layouts, const EngineMemory& memory, Arena& arena,
+                   std::map<int, EngineSetup> layouts, const EngineMemory& memory, Arena& arena,
                    MemoryPhase phase, const ReshaperOptions& options)
     : table_(&table),
       chain_(&chain),
@@ -93,7 +93,7 @@ Reshaper::Reshaper(const ParamTable& table, const DivisorChain& chain, const Gro
   geometry_.max_running = [this](int tp) { return layout(tp).options.scheduler.max_running; };
 }
 
-const EngineLayout& Reshaper::layout(int tp) const {
+const EngineSetup& Reshaper::layout(int tp) const {
   const auto found = layouts_.find(tp);
   TAPER_INSIST(found != layouts_.end(), "a layout with tensor-parallel degree "
                                             << tp << " (not among the degrees that this run "

@@ -52,7 +52,7 @@ class Reshaper {
   // `layouts`: how this rank runs at each degree that a layout may have. All references must
   // outlive the reshaper; `groups` must be made for_chain(chain).
   Reshaper(const ParamTable& table, const DivisorChain& chain, const GroupCache& groups,
-           std::map<int, EngineLayout> layouts, const EngineMemory& memory, Arena& arena,
+           std::map<int, EngineSetup> layouts, const EngineMemory& memory, Arena& arena,
            MemoryPhase phase, const ReshaperOptions& options = {});
 
   // As meet() of Meeting.hpp. Collective over all ranks.
@@ -65,7 +65,7 @@ class Reshaper {
   ReshapeReport apply(const LayoutChange& change, const SequenceList& sequences,
                       std::span<const Destination> destinations, Engine& engine);
 
-  const EngineLayout& layout(int tp) const;
+  const EngineSetup& layout(int tp) const;
 
  private:
   struct Step;
@@ -82,7 +82,7 @@ class Reshaper {
   const ParamTable* table_;
   const DivisorChain* chain_;
   const GroupCache* groups_;
-  std::map<int, EngineLayout> layouts_;
+  std::map<int, EngineSetup> layouts_;
   KvGeometry geometry_;
   std::int64_t stage_floats_;
   float *stage_, *parcels_ = nullptr;  // parcels: only if the host cannot reach the pages

@@ -59,7 +59,7 @@ void LoadedDraftModel::add_layout(int degree, const EngineOptions& options, std:
   const ModelParallel& parallel =
       parallels_.emplace(degree, ModelParallel(files_.table, ranks_.groups.tp_group(degree)))
           .first->second;
-  EngineLayout& layout = layouts_[degree];
+  EngineSetup& layout = layouts_[degree];
   layout = {nullptr, &parallel, options};
   layout.options.kv_blocks =
       static_cast<int>(kv_layer / largest_block(files_, degree, options.kv_type));
@@ -80,7 +80,7 @@ void LoadedDraftModel::load(WeightType type, Arena& arena, MemoryPhase phase,
   const PackedModel& packed = weights_ ? weights_->packed() : *trained;
   for (auto& [tp, layout] : layouts_)
     layout.view = &views_.emplace(tp, ModelView(packed, parallels_.at(tp).shard())).first->second;
-  const EngineLayout& first = layouts_.begin()->second;
+  const EngineSetup& first = layouts_.begin()->second;
   model_ = std::make_unique<DraftModel>(
       ranks_.exec, first, memory_, arena, phase, files_.rope_table(first.options.max_positions),
       window_floats_ > 0 ? arena.take<float>(kWindowItem, phase, window_floats_) : nullptr);

@@ -46,7 +46,7 @@ class LoadedDraftModel {
   std::optional<InferenceModel> weights_;   // unless they are trained
   std::map<int, ModelParallel> parallels_;  // by degree, as all below
   std::map<int, ModelView> views_;
-  std::map<int, EngineLayout> layouts_;
+  std::map<int, EngineSetup> layouts_;
   std::map<int, LayerWindows> windows_;  // by degree of the replicas that share out layers
   std::int64_t window_floats_ = 0;
   EngineMemory memory_;

@@ -38,16 +38,16 @@ class RolloutLayouts {
 
   // Engines can run once the weights are there, which must outlive the layouts.
   void set_weights(const PackedModel& packed);
-  const EngineLayout& smallest() const { return layouts_.begin()->second; }
-  const EngineLayout& at(int tp) const { return layouts_.at(tp); }
-  const std::map<int, EngineLayout>& by_degree() const { return layouts_; }
+  const EngineSetup& smallest() const { return layouts_.begin()->second; }
+  const EngineSetup& at(int tp) const { return layouts_.at(tp); }
+  const std::map<int, EngineSetup>& by_degree() const { return layouts_; }
 
  private:
   void share_memory(const ModelFiles& files);
 
   std::map<int, ModelParallel> parallels_;  // by degree, as all below
   std::map<int, ModelView> views_;
-  std::map<int, EngineLayout> layouts_;
+  std::map<int, EngineSetup> layouts_;
   EngineMemory memory_;
 };
 

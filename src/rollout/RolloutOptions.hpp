@@ -4,8 +4,8 @@
 #include <string>
 #include <vector>
 
-#include "planner/PromptRounds.hpp"
 #include "rollout/GeneratorOptions.hpp"
+#include "rounds/PromptRounds.hpp"
 
 namespace taper {
 

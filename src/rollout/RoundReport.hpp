@@ -6,9 +6,9 @@
 #include <vector>
 
 #include "base/MetricValues.hpp"
-#include "planner/PromptRounds.hpp"
 #include "results/RunFile.hpp"
 #include "rl/SampleSet.hpp"
+#include "rounds/PromptRounds.hpp"
 
 namespace taper {
 

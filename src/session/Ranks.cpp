@@ -20,7 +20,7 @@ namespace taper {
 Ranks::Ranks(MPI_Comm comm, int size, const std::vector<int>& tp_degrees, Progress& shared_progress)
     : progress(shared_progress),
       chain(chain_with(size, tp_degrees)),
-      groups(GroupCache::for_chain(comm, chain, GroupOptions{WaitPolicy::kAuto, &shared_progress})),
+      groups(GroupCache::for_chain(comm, chain, GroupOptions{WaitMode::kAuto, &shared_progress})),
       hosts(gather_host_map(world(), find_place())) {}
 
 Ranks::Ranks(const Ranks& parent, const DivisorChain& chain, GroupCache groups, HostMap hosts)

@@ -18,7 +18,7 @@ namespace taper {
 namespace {
 
 HostMap gather_allowed() {
-  return gather_host_map(Group::world(MPI_COMM_WORLD, {.wait = WaitPolicy::kYield}), find_place());
+  return gather_host_map(Group::world(MPI_COMM_WORLD, {.wait = WaitMode::kYield}), find_place());
 }
 
 // Throws Error on all ranks unless all have read the same degrees: groups are made in an order that
@@ -27,7 +27,7 @@ void require_same(const std::vector<int>& tp_degrees) {
   const std::span<const int> degrees(tp_degrees);
   const auto mine = static_cast<std::int64_t>(Fingerprint().add_all(degrees).value());
   std::vector<std::int64_t> ends{mine, ~mine};  // the largest, and of the least
-  all_reduce_max(Group::world(MPI_COMM_WORLD, {.wait = WaitPolicy::kYield}), ends);
+  all_reduce_max(Group::world(MPI_COMM_WORLD, {.wait = WaitMode::kYield}), ends);
   TAPER_VALIDATE(ends[0] == ~ends[1],
                  "ranks have read different tensor-parallel degrees (the run file, or an option, "
                  "is not the same on all hosts); give all ranks the same");

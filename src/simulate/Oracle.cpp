@@ -15,7 +15,7 @@ class Search {
       : shapes_(shapes), step_(step), best_(best) {}
 
   // All ways on from a run at time `at`, with so many switches left.
-  void from(GenerationRun run, std::int64_t at, int switches) {
+  void from(PlayedGeneration run, std::int64_t at, int switches) {
     consider(run);
     if (switches == 0) return;
     for (;;) {
@@ -26,9 +26,9 @@ class Search {
         const bool stays = to.layout == run.layout();
         if (stays && to.layout.replicas() == 1) continue;
         const Repack repack = stays ? Repack::kYes : Repack::kNo;
-        const GenerationRun::Change change = run.plan_change(to, repack);
+        const PlayedGeneration::Change change = run.plan_change(to, repack);
         if (stays && !moves_any(change)) continue;
-        GenerationRun next = run;
+        PlayedGeneration next = run;
         next.apply(to, change);
         made_.push_back({at, to.layout, repack});
         from(std::move(next), at, switches - 1);
@@ -38,12 +38,12 @@ class Search {
   }
 
  private:
-  static bool moves_any(const GenerationRun::Change& change) {
+  static bool moves_any(const PlayedGeneration::Change& change) {
     return std::any_of(change.moves.begin(), change.moves.end(),
                        [](const SequenceMove& m) { return m.from != m.to; });
   }
 
-  void consider(GenerationRun run) {
+  void consider(PlayedGeneration run) {
     const std::int64_t time = run.finish();
     if (time >= best_.time_ns) return;
     best_.time_ns = time;

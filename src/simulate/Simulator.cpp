@@ -9,7 +9,7 @@ namespace taper {
 namespace {
 
 // The sequences of the groups that change.
-std::vector<SequenceState> affected(const GenerationRun& run, const Plan& plan,
+std::vector<SequenceState> affected(const PlayedGeneration& run, const Plan& plan,
                                     const Workload& work) {
   std::vector<SequenceState> list = run.states();
   const auto& after = plan.layout.groups();
@@ -30,7 +30,7 @@ std::vector<SequenceState> affected(const GenerationRun& run, const Plan& plan,
 std::int64_t replay_ns(const ReplayTrace& trace, const Layout& first,
                        const std::vector<ReplaySwitch>& switches, const SimulatedMachine& machine) {
   std::deque<LayoutShape> shapes{resolve(first, machine.steps)};
-  GenerationRun run = start_replay(trace, shapes.front(), machine.cost);
+  PlayedGeneration run = start_replay(trace, shapes.front(), machine.cost);
   for (const ReplaySwitch& s : switches) {
     run.advance(s.at_ns);
     if (run.alive() == 0) break;
@@ -55,7 +55,7 @@ SimulatedGeneration simulate(Planner& planner, const PlannerOptions& options,
                              const ReplayTrace& trace, const SimulatedMachine& machine) {
   SimulatedGeneration result{planner.begin(trace.work), 0, 0, 0, {}, {}};
   std::deque<LayoutShape> shapes{resolve(result.first, machine.steps)};
-  GenerationRun run = start_replay(trace, shapes.front(), machine.cost);
+  PlayedGeneration run = start_replay(trace, shapes.front(), machine.cost);
   for (std::int64_t next = 0, wait = 0; run.alive() > 0;) {
     next += std::max({options.consult_ns, options.consult_steps * run.slowest_step_ns(), wait});
     run.advance(next);

@@ -10,7 +10,7 @@
 #include "base/Timer.hpp"
 #include "optim/ShardedAdamW.hpp"
 #include "placement/PlacementSearch.hpp"
-#include "study/CallPrices.hpp"
+#include "pricing/CallPrices.hpp"
 #include "study/SimulateJob.hpp"
 
 namespace taper {

@@ -10,12 +10,9 @@
 #include "base/Log.hpp"
 #include "base/Path.hpp"
 #include "base/Text.hpp"
-#include "io/Hdf5File.hpp"
-#include "io/InputPath.hpp"
 #include "io/Json.hpp"
 #include "profile/ProfileFile.hpp"
-#include "results/RolloutFile.hpp"
-#include "results/RunDirectory.hpp"
+#include "rollout/RecordedTraces.hpp"
 #include "study/RoundStudy.hpp"
 
 namespace taper {
@@ -33,79 +30,6 @@ ReplayTrace described(LengthLaw law, int seed, int iteration, const ReplayOption
   for (int i = 0; i < o.sequences; ++i)
     trace.outcomes.push_back({i, o.prompt_tokens, lengths[i], false});
   return trace;
-}
-
-ReplayTrace recorded(const std::filesystem::path& file, const ReplayOptions& o) {
-  const RolloutSet set = read_rollouts(file);
-  TAPER_VALIDATE(!set.records.empty(), path_text(file)
-                                           << " holds no responses (no lengths to replay); name "
-                                              "another run, or a rollout file that has some");
-  TAPER_VALIDATE(!set.has_rounds, path_text(file)
-                                      << " is of a run with rounds of tail batching (it holds what "
-                                         "they have kept, not what was generated); name a run with "
-                                         "Rollout/Rounds plain");
-  ReplayTrace trace;
-  trace.work.iteration = set.iteration;
-  trace.work.sequences = static_cast<int>(set.records.size());
-  trace.work.slots_per_rank = o.max_running;
-  trace.work.samples = 0;
-  for (const RolloutRecord& r : set.records) {
-    trace.work.samples += r.id.prompt == set.records.front().id.prompt;
-    trace.work.prompt_tokens += r.prompt_length;
-    trace.work.max_new_tokens = std::max(trace.work.max_new_tokens, r.response_length());
-    trace.outcomes.push_back({static_cast<std::int64_t>(trace.outcomes.size()), r.prompt_length,
-                              r.response_length(), r.finish == FinishReason::kAbort});
-  }
-  return trace;
-}
-
-// How far the drafts of a run have reached, by the number of sequences in a step; empty if it has
-// recorded none. Only totals are recorded: all sequences count as having drafted equally much.
-DraftTable recorded_drafts(const std::filesystem::path& run) {
-  DraftTable table;
-  const std::filesystem::path path = RunDirectory(run).run_file();
-  if (!std::filesystem::exists(path)) return table;
-  const Hdf5File file = Hdf5File::open_read(path);
-  if (!file.exists("/draft_batches")) return table;
-  const auto column = [&](const char* name) {
-    return file.read<std::int64_t>(std::string("/draft_batches/") + name).values;
-  };
-  const auto times = [&](const char* name) {
-    return file.read<double>(std::string("/draft_batches/") + name).values;
-  };
-  const auto batch = column("least_batch"), sequences = column("sequences"),
-             drafted = column("drafted"), accepted = column("accepted");
-  const std::vector<double> seconds = times("time_s"), model = times("model_s");
-  struct Sums {
-    std::int64_t sequences = 0, drafted = 0, accepted = 0;
-    double seconds = 0, model = 0;
-  };
-  std::map<std::int64_t, Sums> sums;
-  for (std::size_t i = 0; i < batch.size(); ++i) {
-    Sums& s = sums[batch[i]];
-    s.sequences += sequences[i];
-    s.drafted += drafted[i];
-    s.accepted += accepted[i];
-    s.seconds += seconds[i];
-    s.model += model[i];
-  }
-  for (const auto& [least, sum] : sums) {
-    const Sums& s = sum;  // a lambda cannot capture a structured binding
-    const auto share = [&](std::int64_t tokens, int i) {
-      return clamped<std::uint8_t>(DraftShares::kShareOne * (tokens - i * s.sequences) /
-                                   std::max<std::int64_t>(1, s.sequences));
-    };
-    DraftShares shares;
-    for (int i = 0; i < DraftShares::kLengths; ++i) {
-      shares.drafted[i] = share(s.drafted, i);
-      shares.accepted[i] = share(s.accepted, i);
-    }
-    if (s.seconds > s.model)
-      shares.model =
-          clamped<std::uint16_t>(std::llround(kRatioOne * s.model / (s.seconds - s.model)));
-    table.observe(static_cast<int>(least), shares);
-  }
-  return table;
 }
 
 OrderedJson to_json(const SimulatedSwitch& s) {
@@ -171,35 +95,20 @@ std::vector<std::string> ReplayOptions::problems() const {
   return list;
 }
 
-std::vector<ReplayTrace> read_traces(const std::filesystem::path& run, const ReplayOptions& o) {
-  require_input_path("--run", run);
-  std::vector<std::filesystem::path> files;
-  if (std::filesystem::is_directory(run)) {
-    const std::filesystem::path rollouts = RunDirectory(run).rollouts();
-    files = rollout_files(std::filesystem::is_directory(rollouts) ? rollouts : run);
-  } else {
-    files.push_back(run);
+namespace {
+
+// The generations of a recorded run with the limits of the options.
+std::vector<ReplayTrace> recorded(const std::string& run, const ReplayOptions& o) {
+  std::vector<ReplayTrace> traces = read_traces("--run", run, o.max_running);
+  for (ReplayTrace& t : traces) {
+    TAPER_VALIDATE(o.max_new_tokens == 0 || t.work.max_new_tokens <= o.max_new_tokens,
+                   "--max-new-tokens is " << o.max_new_tokens << " (" << path_text(run)
+                                          << " has responses of " << t.work.max_new_tokens
+                                          << " tokens); raise it or leave it out");
+    if (o.max_new_tokens > 0) t.work.max_new_tokens = o.max_new_tokens;
   }
-  TAPER_VALIDATE(
-      !files.empty(),
-      "--run is "
-          << path_text(run)
-          << " (no rollouts/iter_*.h5 in it); name the directory of a run, or a rollout file");
-  std::vector<ReplayTrace> traces;
-  for (const auto& file : files) traces.push_back(recorded(file, o));
-  // The limit is that of the run, or the longest response of all.
-  int limit = 1;
-  for (const ReplayTrace& t : traces) limit = std::max(limit, t.work.max_new_tokens);
-  TAPER_VALIDATE(o.max_new_tokens == 0 || limit <= o.max_new_tokens,
-                 "--max-new-tokens is " << o.max_new_tokens << " (" << path_text(run)
-                                        << " has responses of " << limit
-                                        << " tokens); raise it or leave it out");
-  for (ReplayTrace& t : traces)
-    t.work.max_new_tokens = o.max_new_tokens > 0 ? o.max_new_tokens : limit;
   return traces;
 }
-
-namespace {
 
 // What lengths are played on.
 struct ReplayMachine {
@@ -236,7 +145,7 @@ RoundSetting round_setting(const ReplayOptions& o, const ReplayMachine& m) {
 // The prompts of a run in the order in which it trained them.
 RoundSetting recorded_rounds(const std::string& run, const ReplayOptions& o,
                              const ReplayMachine& m) {
-  const auto traces = read_traces(run, o);
+  const auto traces = recorded(run, o);
   TAPER_VALIDATE(std::ssize(traces) >= 6,
                  path_text(run) << " has " << count_text(std::ssize(traces), "generation")
                                 << " (too few to play rounds, at least 6 are needed); name a "
@@ -295,12 +204,12 @@ std::vector<ReplayResult> replay(const ReplayOptions& o) {
     add_run(result.summary, result.runs.back());
   };
   for (const std::string& run : o.runs) {
-    const auto traces = read_traces(run, o);
+    const auto traces = recorded(run, o);
     TAPER_VALIDATE(o.account.warm_up < std::ssize(traces),
                    "--warm-up is " << o.account.warm_up << " (" << path_text(run) << " has "
                                    << count_text(std::ssize(traces), "generation")
                                    << "); make it smaller");
-    m.machine.steps.set_drafts(recorded_drafts(run));
+    m.machine.steps.set_drafts(read_drafts(run));
     add(results.emplace_back(ReplayResult{run, {}, {}}), traces, 0);
   }
   for (const LengthLaw law : o.laws) {
@@ -320,7 +229,7 @@ std::string replay_rounds(const ReplayOptions& o) {
   ReplayMachine m(o);
   std::string table = round_head();
   for (const std::string& run : o.runs) {
-    m.machine.steps.set_drafts(recorded_drafts(run));
+    m.machine.steps.set_drafts(read_drafts(run));
     table += round_rows(run, study_rounds(recorded_rounds(run, o, m), m.machine));
   }
   for (const LengthLaw law : o.laws)

@@ -2,7 +2,6 @@
 #pragma once
 
 #include <cstdint>
-#include <filesystem>
 #include <string>
 #include <vector>
 
@@ -40,10 +39,6 @@ struct ReplayResult {
 
 // On one rank. Throws Error if a file is missing or damaged, or the profile lacks a degree.
 std::vector<ReplayResult> replay(const ReplayOptions& options);
-
-// The generations of a recorded run, by iteration; what its rollout files hold.
-std::vector<ReplayTrace> read_traces(const std::filesystem::path& run,
-                                     const ReplayOptions& options);
 
 // Rounds of tail batching over the same lengths, as a table (study/RoundStudy.hpp). Of a run all
 // generations must have equally many responses to each prompt.

@@ -9,7 +9,7 @@
 #include <utility>
 
 #include "base/Text.hpp"
-#include "planner/RoundChoice.hpp"
+#include "rounds/RoundChoice.hpp"
 
 namespace taper {
 namespace {

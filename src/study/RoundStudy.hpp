@@ -10,7 +10,7 @@
 #include <vector>
 
 #include "planner/Planner.hpp"
-#include "planner/PlayedRound.hpp"
+#include "rounds/PlayedRound.hpp"
 #include "simulate/Simulator.hpp"
 
 namespace taper {

@@ -142,7 +142,7 @@ MetricValues TrainJob::experience_figures(std::int64_t iteration, const Batch& b
 }
 
 MetricValues TrainJob::learn(std::int64_t iteration, Batch& batch, CallRecord& calls) {
-  if (exits_) exits_->trainer().begin(batch.samples.response_tokens() / ranks_.size());
+  if (drafts_) drafts_->begin(batch.samples.response_tokens());
   policy_.take_publish_seconds();  // of the start
   std::vector<ModelCall> updates;
   MetricValues figures;
@@ -179,9 +179,9 @@ void TrainJob::balance() {
 }
 
 MetricValues TrainJob::train_draft(Batch& batch, PhaseTimer& timer) {
-  if (!draft_ && !exits_) return {};
+  if (!drafts_) return {};
   timer.start("update_draft");
-  return draft_metrics(draft_ ? draft_->update(batch.samples) : exits_->trainer().learn());
+  return draft_metrics(drafts_->learn(batch.samples));
 }
 
 // Stops the timer, and writes metrics and times of the iteration into all results.

@@ -10,13 +10,13 @@ namespace {
 
 // The weights that ranks hold are those of the smaller degree of training and rollout, where both
 // are on the same ranks.
-TrainingModelOptions model_options(const RunOptions& o, const Placement& placement, int rollout_tp,
-                                   MemoryPhase phase) {
+TrainingModelOptions model_options(const RunOptions& o, const Placement& placement,
+                                   int generation_tp, MemoryPhase phase) {
   TrainPassOptions pass = o.pass_options();
   pass.owner.phase = phase;
   const int tp = placement.policy.grid.tp;
   const bool is_shared = placement.policy.ranks().overlaps(placement.generation.ranks());
-  return {o.model.type, tp, is_shared ? rollout_tp : tp, pass, o.adamw};
+  return {o.model.type, tp, is_shared ? generation_tp : tp, pass, o.adamw};
 }
 
 // About the totals of a step; they need not be near.
@@ -31,18 +31,18 @@ StepTotals stand_in(const RunOptions& o) {
 }  // namespace
 
 Policy::Policy(const RunOptions& options, const ModelFiles& files, const RankBlocks& blocks,
-               const Placement& placement, int rollout_tp, MemoryPhase phase)
+               const Placement& placement, int generation_tp, MemoryPhase phase)
     : options_(options),
       files_(files),
       blocks_(blocks),
       place_(blocks.place(placement.policy)),
       pass_options_(options.pass_options()) {
   if (place_.ranks != nullptr)
-    model_ = std::make_unique<TrainingModel>(files, *place_.ranks,
-                                             model_options(options, placement, rollout_tp, phase));
+    model_ = std::make_unique<TrainingModel>(
+        files, *place_.ranks, model_options(options, placement, generation_tp, phase));
   const RankBlock used = placement.generation.ranks();
   if (placement.policy.ranks().contains(used)) return;
-  const ModelLayout use{used.first, {rollout_tp, used.count / rollout_tp}};
+  const ModelLayout use{used.first, {generation_tp, used.count / generation_tp}};
   PublishedModelOptions beyond{options.model.type, placement.policy, use};
   beyond.phase = phase;
   beyond_ = std::make_unique<PublishedModel>(files, blocks.all(), beyond);

@@ -18,10 +18,10 @@ namespace taper {
 // it has weights, which may be on other ranks.
 class Policy {
  public:
-  // `rollout_tp`: the smallest tensor-parallel degree of the rollout, whose weights the ranks that
-  // generate hold. `phase`: of the memory for training. Not collective.
+  // `generation_tp`: the smallest tensor-parallel degree of the rollout, whose weights the ranks
+  // that generate hold. `phase`: of the memory for training. Not collective.
   Policy(const RunOptions& options, const ModelFiles& files, const RankBlocks& blocks,
-         const Placement& placement, int rollout_tp, MemoryPhase phase);
+         const Placement& placement, int generation_tp, MemoryPhase phase);
 
   // What this rank will hold. Not collective.
   void add_memory(MemoryPlan& plan) const;

@@ -4,14 +4,14 @@
 #include "reward/RewardModel.hpp"
 #include "rollout/RolloutLayouts.hpp"
 #include "session/LayoutChecks.hpp"
-#include "train/PlanFile.hpp"
+#include "train/PlacementFile.hpp"
 
 namespace taper {
 
 std::vector<int> degrees_of(const RunOptions& options, int ranks) {
   const PlacementOptions& placement = options.placement;
   if (placement.strategy == PlacementStrategy::kPlan)
-    require_plan_ranks(placement.file, read_plan(placement.file), ranks);
+    require_placement_ranks(placement.file, read_placement_file(placement.file), ranks);
   if (placement.generation.empty() && placement.strategy != PlacementStrategy::kSeparation)
     require_layout("Rollout/Layout", options.rollout.layout, ranks);
   const int critic_tp = options.critic_in_use().tp;  // that of the training without a critic

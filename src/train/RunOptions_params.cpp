@@ -8,7 +8,7 @@
 #include "rollout/GeneratorOptions_params.hpp"
 #include "rollout/RolloutOptions_params.hpp"
 #include "run/JobOptions_params.hpp"
-#include "train/PlanFile.hpp"
+#include "train/PlacementFile.hpp"
 
 namespace taper {
 namespace {
@@ -270,7 +270,7 @@ void describe(param::Section& schema, RunOptions& o) {
 
 AppliedPreset read_run(param::Schema& schema, param::ParamFile file) {
   AppliedPreset preset = apply_preset(file);
-  apply_plan(file);
+  apply_placement_file(file);
   schema.read(file);
   return preset;
 }

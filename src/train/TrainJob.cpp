@@ -11,7 +11,7 @@
 #include "profile/RunIdentity.hpp"
 #include "results/RunDirectory.hpp"
 #include "session/LayoutChecks.hpp"
-#include "train/PlanFile.hpp"
+#include "train/PlacementFile.hpp"
 
 namespace taper {
 namespace {
@@ -57,8 +57,8 @@ void require_plan(const RunOptions& o, const Ranks& ranks) {
   const ProfileIdentity here =
       gather_identity(ModelFiles(o.model.directory, "Model/Directory"), o.model.type, ranks);
   on_rank_0(ranks, [&] {
-    require_fitting_plan(o.placement.file, read_plan(o.placement.file), ranks.size(),
-                         o.models().names(), here);
+    require_fitting_placement(o.placement.file, read_placement_file(o.placement.file), ranks.size(),
+                              o.models().names(), here);
   });
 }
 
@@ -127,12 +127,13 @@ TrainJob::TrainJob(const RunOptions& options, const std::string& config_text, co
       placement_(placement),
       blocks_(ranks, placement.block_sizes(ranks.size())),
       files_(open_model(options)),
-      rollout_phase_(plan_.phase("rollout")),
+      generation_phase_(plan_.phase("generation")),
       // What is learned early is kept beside the KV cache.
-      training_phase_(options.training.early_learning ? rollout_phase_ : plan_.phase("training")),
+      training_phase_(options.training.early_learning ? generation_phase_
+                                                      : plan_.phase("training")),
       critic_phase_(plan_.phase("critic")),
       generator_(make_generator(options, placement, files_,
-                                blocks_.find(placement.generation.ranks()), rollout_phase_)),
+                                blocks_.find(placement.generation.ranks()), generation_phase_)),
       judge_(options.judged_by(), files_, ranks, spawner, setup().directory.reward_logs().string(),
              {options.model.type, options.training.tp, options.pass_options().max_rows,
               static_cast<int>(options.max_positions()), training_phase_},
@@ -140,10 +141,11 @@ TrainJob::TrainJob(const RunOptions& options, const std::string& config_text, co
       rollouts_(options, files_, ranks, generator_.get(), judge_),
       evaluation_(options, files_, ranks, generator_.get(), judge_),
       kl_coef_(options.experience.kl.coef),
-      rollout_tp_(from_rank_0(ranks, [this] { return generator_->smallest_degree(); })),
-      policy_(options_, files_, blocks_, placement, rollout_tp_, training_phase_),
+      generation_tp_(from_rank_0(ranks, [this] { return generator_->smallest_degree(); })),
+      policy_(options_, files_, blocks_, placement, generation_tp_, training_phase_),
       balance_(options.balance, ranks) {
-  placement_.generation.grid = {rollout_tp_, placement_.generation.grid.ranks() / rollout_tp_};
+  placement_.generation.grid = {generation_tp_,
+                                placement_.generation.grid.ranks() / generation_tp_};
   Fingerprint read;
   rollouts_.prompts().add_to(read);
   evaluation_.add_to(read);
@@ -163,16 +165,8 @@ TrainJob::TrainJob(const RunOptions& options, const std::string& config_text, co
                                        critic_phase_);
     critic_->add_memory(plan_);
   }
-  if (const SpeculationOptions& o = options.rollout.speculation; o.trains_draft()) {
-    if (o.has_draft_model()) {
-      draft_ = std::make_unique<TrainedDraft>(options, files_, ranks, plan_.phase("draft"));
-      draft_->add_memory(plan_);
-    } else {
-      exit_files_.emplace(o.early_exits, options.rollout.names.early_exits, files_);
-      exits_ = std::make_unique<TrainedExits>(*exit_files_, ranks, exits_options());
-      exits_->add_memory(plan_);
-    }
-  }
+  drafts_ = make_trained_drafts(options, files_, ranks, plan_, training_phase_);
+  if (drafts_) drafts_->add_memory(plan_);
   judge_.add_memory(plan_);
   if (generator_) generator_->add_memory(plan_);
 }
@@ -198,40 +192,18 @@ void TrainJob::warn_of_repeated_prompts() const {
 }
 
 std::string TrainJob::memory_advice() const {
-  const bool rollout = plan_.bytes(rollout_phase_) >
-                       std::max(plan_.bytes(training_phase_), plan_.bytes(critic_phase_));
-  return rollout ? "lower Rollout/KV Memory MB, Rollout/Max Running or Rollout/Step Rows"
-                 : "lower Training/Max Tokens, or set Training/Activation Checkpointing";
+  const bool generation = plan_.bytes(generation_phase_) >
+                          std::max(plan_.bytes(training_phase_), plan_.bytes(critic_phase_));
+  return generation ? "lower Rollout/KV Memory MB, Rollout/Max Running or Rollout/Step Rows"
+                    : "lower Training/Max Tokens, or set Training/Activation Checkpointing";
 }
 
 std::vector<CheckpointPart> TrainJob::parts() {
   std::vector<CheckpointPart> parts;
   if (critic_) parts.push_back(critic_->saved());
-  if (draft_) parts.push_back(draft_->saved());
-  if (!exits_) return parts;
-  auto layers = exit_files_->layers().begin();
-  auto head = exit_files_->heads().begin();
-  const std::string text = ExitFiles::list_text(exit_files_->layers(), exit_files_->ids());
-  for (TrainingModel& model : exits_->models())
-    parts.push_back({ExitFiles::head_directory(kExitsPart, *layers++), *head++, &model, false,
-                     ExitFiles::list_file(kExitsPart), text});
+  if (drafts_)
+    for (CheckpointPart& part : drafts_->saved()) parts.push_back(std::move(part));
   return parts;
-}
-
-// They learn while the policy does, whose memory they do not share.
-TrainedExitsOptions TrainJob::exits_options() const {
-  const SpeculationOptions& o = options_.rollout.speculation;
-  const float temperature = options_.rollout.sampling.temperature;
-  ExitTrainerOptions trainer{{.peak = o.train_rate}, o.train_steps};
-  if (temperature > 0.0f) trainer.temperature = temperature;
-  AdamWOptions adamw = options_.adamw;
-  adamw.weight_decay = 0.0;  // norms of heads do not learn
-  return {options_.model.type, adamw, trainer, training_phase_};
-}
-
-std::vector<const PackedModel*> TrainJob::trained_drafts() const {
-  if (draft_) return {&draft_->packed()};
-  return exits_ ? exits_->packed() : std::vector<const PackedModel*>{};
 }
 
 void TrainJob::require_inputs(const RunStart& start) const {
@@ -257,24 +229,19 @@ void TrainJob::require_state(const fs::path& checkpoint, const StateInfo& state)
 void TrainJob::create() {
   if (ranks_.rank() == 0) fs::create_directories(setup().directory.rollouts());
   // The ranks that lead the smallest groups, and so any group.
-  const bool leads = generator_ && generator_->ranks().groups.tp_group(rollout_tp_).rank() == 0;
+  const bool leads = generator_ && generator_->ranks().groups.tp_group(generation_tp_).rank() == 0;
   judge_.start_workers(leads ? Judge::Start::kNow : Judge::Start::kOnDemand);
   arena_ = std::make_unique<Arena>(plan_);
   const ConstFloatMatrix rope = files_.rope_table(static_cast<int>(options_.max_positions()));
   policy_.create(*arena_, rope);
   if (reference_) reference_->create(*arena_, rope);
   if (critic_) critic_->create(*arena_);
-  if (draft_) draft_->create(*arena_);
-  if (exits_) exits_->create(*arena_);
+  if (drafts_) drafts_->create(*arena_, policy_);
   judge_.load_models(*arena_);
-  if (generator_) generator_->create(policy_.packed(), *arena_, rope, trained_drafts());
+  const auto drafts = drafts_ ? drafts_->packed() : std::vector<const PackedModel*>{};
+  if (generator_) generator_->create(policy_.packed(), *arena_, rope, drafts);
   if (options_.training.early_learning)
     early_.emplace(options_, ranks_, placement_, policy_, judge_);
-  if (exits_)
-    policy_.trainer().set_observer([this](const MicroBatch& batch) {
-      TrainingModel& model = *policy_.model();
-      exits_->trainer().collect(model.pass(), batch.packed, model.train_parallel().group());
-    });
 }
 
 void TrainJob::load_start() {

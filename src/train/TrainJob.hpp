@@ -7,7 +7,6 @@
 #include <vector>
 
 #include "checkpoint/Checkpoint.hpp"
-#include "instance/TrainedExits.hpp"
 #include "reward/Judge.hpp"
 #include "rl/ModelCalls.hpp"
 #include "rollout/Generator.hpp"
@@ -21,7 +20,7 @@
 #include "train/Reference.hpp"
 #include "train/Rollouts.hpp"
 #include "train/RunOptions.hpp"
-#include "train/TrainedDraft.hpp"
+#include "train/TrainedDrafts.hpp"
 
 namespace taper {
 
@@ -100,8 +99,6 @@ class TrainJob final : public Job {
   bool evaluate_at_the_end();
   // Collective over the world.
   void write_rollout_file(std::int64_t iteration, const Batch& batch);
-  TrainedExitsOptions exits_options() const;
-  std::vector<const PackedModel*> trained_drafts() const;
 
   RunOptions options_;
   const Ranks& ranks_;
@@ -110,23 +107,20 @@ class TrainJob final : public Job {
   ModelFiles files_;
   std::optional<MetricValues> figures_;  // of the weights after the last iteration
   MemoryPlan plan_;
-  MemoryPhase rollout_phase_, training_phase_, critic_phase_;  // of the memory
-  std::unique_ptr<Generator> generator_;                       // null on ranks that do not generate
+  MemoryPhase generation_phase_, training_phase_, critic_phase_;  // of the memory
+  std::unique_ptr<Generator> generator_;  // null on ranks that do not generate
   Judge judge_;
   Rollouts rollouts_;
   Evaluation evaluation_;
   std::string planner_state_;  // the planner after the last finished iteration
   double kl_coef_;             // of the KL in the reward, after the last finished iteration
-  int rollout_tp_;             // smallest degree of the generation
+  int generation_tp_;          // smallest degree of the generation
   Policy policy_;
   std::unique_ptr<Reference> reference_;  // if there is a KL
   std::unique_ptr<Critic> critic_;        // if the estimator needs one
   std::optional<EarlyLearning> early_;    // if prompts are learned from while others are generated
   Balance balance_;
-  // What drafts, if it follows the policy: one of the two.
-  std::unique_ptr<TrainedDraft> draft_;
-  std::optional<ExitFiles> exit_files_;
-  std::unique_ptr<TrainedExits> exits_;
+  std::unique_ptr<TrainedDrafts> drafts_;  // if what drafts is trained
   std::unique_ptr<Arena> arena_;
 };
 

@@ -114,7 +114,7 @@ class Trained {
   static TrainingModelOptions model_options(const BenchOptions& options, GradientType gradients,
                                             bool shares_prompts) {
     TrainingModelOptions o;
-    o.train_tp = o.rollout_tp = options.tp;
+    o.train_tp = o.generation_tp = options.tp;
     o.pass.max_rows = options.max_tokens;
     o.pass.gradients = gradients;
     o.pass.shares_prefixes = shares_prompts;

@@ -113,7 +113,7 @@ class LayoutBench {
         files_(files),
         ranks_(ranks),
         requests_(options, files),
-        generator_(generator_options(), options.type, files, ranks, plan_.phase("rollout")),
+        generator_(generator_options(), options.type, files, ranks, plan_.phase("generation")),
         model_("model", files, ranks, generator_.smallest_degree()),
         machine_(read_profile(options.profile)) {
     model_.add_memory(plan_, options.type);

@@ -138,11 +138,11 @@ class EngineBench {
     engine.graphs = !options.is_eager;
     const EngineMemory memory = EngineMemory::of(files.table, model_.parallel(), engine);
     MemoryPlan plan;
-    memory.add_memory(plan, plan.phase("rollout"));
+    memory.add_memory(plan, plan.phase("generation"));
     arena_ = std::make_unique<Arena>(plan);
     engine_ = std::make_unique<Engine>(
-        ranks.exec, EngineLayout{&model_.view(), &model_.parallel(), engine}, memory, *arena_,
-        plan.phase("rollout"), files.rope_table(engine.max_positions));
+        ranks.exec, EngineSetup{&model_.view(), &model_.parallel(), engine}, memory, *arena_,
+        plan.phase("generation"), files.rope_table(engine.max_positions));
     for (int i = 0; i < batch; ++i) prompts_.push_back(random_ids(files, prompt, i));
   }
 
@@ -240,7 +240,7 @@ class TrainBench {
   static TrainingModelOptions model_options(const BenchOptions& options) {
     TrainingModelOptions o;
     o.type = options.type;
-    o.train_tp = o.rollout_tp = options.tp;
+    o.train_tp = o.generation_tp = options.tp;
     o.pass.max_rows = kTrainRows * kTrainLength;
     o.pass.kv_type = options.kv_type();
     o.pass.gradients = options.gradients;

@@ -21,14 +21,14 @@ namespace {
 // The world in each way of waiting and with messages cut small, and in reversed rank order.
 struct Setting {
   const char* name;
-  WaitPolicy wait;
+  WaitMode wait;
   std::int64_t max_message_bytes;
 };
 
-const Setting kSettings[] = {{"blocking", WaitPolicy::kBlock, 1 << 30},
-                             {"yielding", WaitPolicy::kYield, 1 << 30},
-                             {"blocking in pieces", WaitPolicy::kBlock, 56},
-                             {"yielding in pieces", WaitPolicy::kYield, 56}};
+const Setting kSettings[] = {{"blocking", WaitMode::kBlock, 1 << 30},
+                             {"yielding", WaitMode::kYield, 1 << 30},
+                             {"blocking in pieces", WaitMode::kBlock, 56},
+                             {"yielding in pieces", WaitMode::kYield, 56}};
 
 GroupCache make_groups(const Setting& setting, Progress* progress = nullptr) {
   int ranks = 1;
@@ -43,9 +43,9 @@ GroupCache make_groups(const Setting& setting, Progress* progress = nullptr) {
 // ranks have their own cores (else each collective takes milliseconds).
 template <class Check>
 void on_groups(const Check& check) {
-  const auto fitting = resolve_wait_policy(WaitPolicy::kAuto, MPI_COMM_WORLD);
+  const auto fitting = resolve_wait_mode(WaitMode::kAuto, MPI_COMM_WORLD);
   for (const auto& setting : kSettings) {
-    if (setting.wait == WaitPolicy::kBlock && fitting == WaitPolicy::kYield) continue;
+    if (setting.wait == WaitMode::kBlock && fitting == WaitMode::kYield) continue;
     const auto groups = make_groups(setting);
     std::vector<int> reversed(groups.world().world_ranks().rbegin(),
                               groups.world().world_ranks().rend());

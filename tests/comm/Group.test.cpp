@@ -37,7 +37,7 @@ TEST_CASE("the world lists all ranks in order") {
   std::vector<int> expected(static_cast<std::size_t>(ranks));
   std::iota(expected.begin(), expected.end(), 0);
   CHECK(world.world_ranks() == expected);
-  CHECK(world.wait() != WaitPolicy::kAuto);
+  CHECK(world.wait() != WaitMode::kAuto);
 }
 
 TEST_CASE("a block numbers its ranks from 0 and reaches no others") {
@@ -86,7 +86,7 @@ TEST_CASE("an owning group moves and frees its communicator once") {
 
 TEST_CASE("a communicator of another size is refused") {
   GroupOptions options;
-  options.wait = WaitPolicy::kBlock;
+  options.wait = WaitMode::kBlock;
   MPI_Comm copy = MPI_COMM_NULL;
   MPI_Comm_dup(MPI_COMM_WORLD, &copy);
   CHECK_THROWS_AS(Group::owning(copy, {0, 1, 2, 3, 4, 5, 6}, options), Error);

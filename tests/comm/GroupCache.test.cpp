@@ -147,5 +147,5 @@ TEST_CASE("caches give their communicators back") {
   const World world;
   if (world.ranks != 2) SKIP("caches are created over and over on two ranks only");
   for (int i = 0; i < 2500; ++i)
-    CHECK_NOTHROW(GroupCache(MPI_COMM_WORLD, {}, {.wait = WaitPolicy::kBlock}));
+    CHECK_NOTHROW(GroupCache(MPI_COMM_WORLD, {}, {.wait = WaitMode::kBlock}));
 }

@@ -27,11 +27,11 @@ using Sizes = std::vector<std::int64_t>;
 // only if ranks have their own cores.
 template <class Check>
 void on_worlds(const Check& check) {
-  const auto fitting = resolve_wait_policy(WaitPolicy::kAuto, MPI_COMM_WORLD);
-  for (const WaitPolicy wait : {WaitPolicy::kBlock, WaitPolicy::kYield})
+  const auto fitting = resolve_wait_mode(WaitMode::kAuto, MPI_COMM_WORLD);
+  for (const WaitMode wait : {WaitMode::kBlock, WaitMode::kYield})
     for (const std::int64_t most : {1 << 30, 56, 4}) {
-      if (wait == WaitPolicy::kBlock && fitting == WaitPolicy::kYield) continue;
-      INFO((wait == WaitPolicy::kBlock ? "blocking" : "yielding") << ", messages of " << most);
+      if (wait == WaitMode::kBlock && fitting == WaitMode::kYield) continue;
+      INFO((wait == WaitMode::kBlock ? "blocking" : "yielding") << ", messages of " << most);
       GroupOptions options;
       options.wait = wait;
       options.max_message_bytes = most;

@@ -16,7 +16,7 @@ using Catch::Matchers::MessageMatches;
 TEST_CASE("a plan says why its total is less than the sum") {
   MemoryPlan plan;
   plan.add("weights", MemoryPhase::kAlways, 100);
-  plan.add("cache", plan.phase("rollout"), 1000);
+  plan.add("cache", plan.phase("generation"), 1000);
   CHECK(plan.table().find("one after the other") == std::string::npos);
   plan.add("gradients", plan.phase("training"), 300);
   CHECK_THAT(plan.table(), ContainsSubstring("(rollout and training use the same memory, one after "
@@ -26,14 +26,14 @@ TEST_CASE("a plan says why its total is less than the sum") {
 TEST_CASE("rollout and training share addresses, what is always there stands before them") {
   MemoryPlan plan;
   plan.add("weights", MemoryPhase::kAlways, 100);
-  plan.add("cache", plan.phase("rollout"), 1000);
+  plan.add("cache", plan.phase("generation"), 1000);
   plan.add("gradients", plan.phase("training"), 300);
   plan.add("gradients", plan.phase("training"), 300);
   CHECK(plan.items().size() == 3);
   CHECK(plan.total() == 128 + 1024);  // items are rounded up to 64 bytes
   Arena arena(plan);
   auto* weights = static_cast<char*>(arena.take("weights", MemoryPhase::kAlways, 100));
-  auto* cache = static_cast<char*>(arena.take("cache", plan.phase("rollout"), 1000));
+  auto* cache = static_cast<char*>(arena.take("cache", plan.phase("generation"), 1000));
   auto* first = static_cast<char*>(arena.take("gradients", plan.phase("training"), 300));
   auto* second = static_cast<char*>(arena.take("gradients", plan.phase("training"), 300));
   CHECK(cache == weights + 128);
@@ -45,7 +45,7 @@ TEST_CASE("rollout and training share addresses, what is always there stands bef
 TEST_CASE("a critic works in the memory of rollout and training, under its own name") {
   MemoryPlan plan;
   plan.add("weights", MemoryPhase::kAlways, 100);
-  plan.add("cache", plan.phase("rollout"), 1000);
+  plan.add("cache", plan.phase("generation"), 1000);
   plan.add("gradients", plan.phase("training"), 300);
   const MemoryOwner critic{"critic", plan.phase("critic")};
   plan.add(critic.item("gradients"), critic.phase, 2000);
@@ -56,7 +56,7 @@ TEST_CASE("a critic works in the memory of rollout and training, under its own n
                                                  "memory, one after the other: the largest of "
                                                  "them counts)\n"));
   Arena arena(plan);
-  auto* cache = arena.take("cache", plan.phase("rollout"), 1000);
+  auto* cache = arena.take("cache", plan.phase("generation"), 1000);
   CHECK(arena.take("critic gradients", plan.phase("critic"), 2000) == cache);
 }
 
@@ -77,11 +77,11 @@ TEST_CASE("models of one kind can have phases of their own") {
 
 TEST_CASE("more than was planned is a bug, not bad input") {
   MemoryPlan plan;
-  plan.add("cache", plan.phase("rollout"), 64);
+  plan.add("cache", plan.phase("generation"), 64);
   Arena arena(plan);
   const auto code_of = [&](const char* name, std::int64_t bytes) {
     try {
-      arena.take(name, plan.phase("rollout"), bytes);
+      arena.take(name, plan.phase("generation"), bytes);
     } catch (const Error& e) {
       return e.code();
     }
@@ -90,6 +90,6 @@ TEST_CASE("more than was planned is a bug, not bad input") {
   CHECK(code_of("cache", 65) == ExitCode::kFailure);
   CHECK(code_of("weights", 1) == ExitCode::kFailure);
   CHECK(code_of("cache", 64) == ExitCode::kDone);
-  CHECK_THROWS_MATCHES(arena.take("cache", plan.phase("rollout"), 1), Error,
+  CHECK_THROWS_MATCHES(arena.take("cache", plan.phase("generation"), 1), Error,
                        MessageMatches(ContainsSubstring("0 bytes left of 64")));
 }

@@ -24,7 +24,7 @@ struct TestDraft {
 
   EngineMemory memory;
   Arena arena;
-  EngineLayout layout;
+  EngineSetup layout;
   DraftModel model;
 };
 

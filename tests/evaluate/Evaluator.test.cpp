@@ -29,7 +29,7 @@ RewardOptions reward_of(RewardRule rule) {
 // The embedded model, loaded and with a generator, and a judge.
 struct Fixture : TestRanks {
   explicit Fixture(RewardOptions reward = reward_of(RewardRule::kTask))
-      : generator(options(), WeightType::kF32, files, ranks, plan.phase("rollout")),
+      : generator(options(), WeightType::kF32, files, ranks, plan.phase("generation")),
         judge({at_home(std::move(reward))}, files, ranks, &spawner, (scratch / "logs").string()),
         model("model", files, ranks, generator.smallest_degree()),
         evaluator(files, ranks, options().stops(files)) {

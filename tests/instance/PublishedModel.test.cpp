@@ -29,7 +29,7 @@ struct Apart {
       TrainingModelOptions options;
       options.train_tp = trained.grid.tp;
       const bool is_shared = trained.ranks().overlaps(used.ranks());
-      options.rollout_tp = is_shared ? used.grid.tp : trained.grid.tp;
+      options.generation_tp = is_shared ? used.grid.tp : trained.grid.tp;
       model = std::make_unique<TrainingModel>(files, *here, options);
     }
     const ModelShard shard(files.table, used.grid.tp,

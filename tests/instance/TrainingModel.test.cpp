@@ -16,11 +16,11 @@ using namespace taper::test;
 
 namespace {
 
-TrainingModelOptions options(int train_tp, int rollout_tp, WeightType type = WeightType::kF32) {
+TrainingModelOptions options(int train_tp, int generation_tp, WeightType type = WeightType::kF32) {
   TrainingModelOptions o;
   o.type = type;
   o.train_tp = train_tp;
-  o.rollout_tp = rollout_tp;
+  o.generation_tp = generation_tp;
   o.pass.max_rows = 64;
   o.pass.max_sequences = 4;
   return o;
@@ -28,9 +28,9 @@ TrainingModelOptions options(int train_tp, int rollout_tp, WeightType type = Wei
 
 struct Fixture : TestRanks {
   explicit Fixture(const TrainingModelOptions& o)
-      : TestRanks({o.train_tp, o.rollout_tp}),
+      : TestRanks({o.train_tp, o.generation_tp}),
         model(files, ranks, o),
-        inference("expected", files, ranks, std::min(o.train_tp, o.rollout_tp)),
+        inference("expected", files, ranks, std::min(o.train_tp, o.generation_tp)),
         arena(plan(o.type)) {
     model.create(arena, files.rope_table(64));
     inference.load(ranks.exec, o.type, arena);
@@ -53,13 +53,13 @@ struct Fixture : TestRanks {
 TEST_CASE("a loaded model has the weights of its files, in whatever layouts and type") {
   for (const WeightType type : {WeightType::kF32, WeightType::kBf16})
     for (const int train_tp : {1, world_size()})
-      for (const int rollout_tp : {1, world_size()}) {
-        INFO("trained at " << train_tp << ", used at " << rollout_tp);
-        Fixture f(options(train_tp, rollout_tp, type));
+      for (const int generation_tp : {1, world_size()}) {
+        INFO("trained at " << train_tp << ", used at " << generation_tp);
+        Fixture f(options(train_tp, generation_tp, type));
         f.model.load_masters();
         CHECK(same_weights(f.model.packed(), f.inference.packed()));
         CHECK(f.model.weight_type() == type);
-        CHECK(f.model.packed().shard().degree() == std::min(train_tp, rollout_tp));
+        CHECK(f.model.packed().shard().degree() == std::min(train_tp, generation_tp));
         CHECK(f.model.train_view().shard().degree() == train_tp);
         CHECK(f.model.train_parallel().group().size() == train_tp);
         CHECK(f.model.dp_group().size() == world_size() / train_tp);

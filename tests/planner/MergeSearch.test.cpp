@@ -17,8 +17,8 @@ struct Fixture {
   LayoutShape tp1 = resolve(Layout::uniform(1, chain), steps);
 
   // So many sequences at each rank; those of rank 0 are `longest` tokens from their end.
-  GenerationRun run(const std::vector<int>& sequences, int longest) const {
-    GenerationRun run(tp1, cost, 64);
+  PlayedGeneration run(const std::vector<int>& sequences, int longest) const {
+    PlayedGeneration run(tp1, cost, 64);
     std::int64_t id = 0;
     for (int r = 0; r < 4; ++r)
       for (int i = 0; i < sequences[r]; ++i)
@@ -26,9 +26,10 @@ struct Fixture {
     run.start();
     return run;
   }
-  std::string best(const std::vector<GenerationRun>& runs, const std::vector<int>& degrees) const {
+  std::string best(const std::vector<PlayedGeneration>& runs,
+                   const std::vector<int>& degrees) const {
     MergeSearch search(tp1.layout, chain, steps, degrees, 64);
-    for (const GenerationRun& r : runs) search.add(r);
+    for (const PlayedGeneration& r : runs) search.add(r);
     const auto found = search.best();
     return found ? to_string(*found) : "none";
   }

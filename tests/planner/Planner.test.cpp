@@ -92,7 +92,7 @@ TEST_CASE("every rank gets the same answers, bit for bit") {
     // A rank that becomes a leader takes the state over from another one.
     ranks[2].load(ranks[0].save());
     std::deque<LayoutShape> shapes{resolve(Layout::uniform(1, chain), machine.steps)};
-    GenerationRun run = start_replay(t, shapes.front(), machine.cost);
+    PlayedGeneration run = start_replay(t, shapes.front(), machine.cost);
     for (std::int64_t now = 50'000'000, k = 0; run.alive() > 0; now += 50'000'000) {
       run.advance(now);
       if (run.alive() == 0) break;

@@ -50,7 +50,7 @@ TEST_CASE("replay begins as generations do") {
   const LayoutShape shape = resolve(layout, steps);
   for (const std::int32_t prompt : {10, 100}) {
     const ReplayTrace t = trace(prompt);
-    const GenerationRun run = start_replay(t, shape, cost);
+    const PlayedGeneration run = start_replay(t, shape, cost);
     const auto expected = initial_sequences(10, 4, prompt, 1000, layout);
     const auto states = run.states();
     REQUIRE(states.size() == expected.size());

@@ -130,8 +130,8 @@ TEST_CASE("in a race nothing goes on once enough prompts are complete") {
     Scenarios scenarios(9, 4);
     scenarios.begin(3, 0, surplus, 2);
     std::vector<int> ends;
-    const GenerationRun run = scenarios.run(1, sequences, shape, cost, lengths, 64);
-    for (const ReplicaRun& r : run.replicas())
+    const PlayedGeneration run = scenarios.run(1, sequences, shape, cost, lengths, 64);
+    for (const PlayedReplica& r : run.replicas())
       for (const SimulatedSequence& s : r.sequences()) {
         ends.resize(std::max<std::size_t>(ends.size(), s.id + 1));
         ends[s.id] = s.response + s.remaining;

@@ -19,7 +19,7 @@ using namespace taper::test;
 namespace {
 
 void run(const std::string& fault, Progress& progress) {
-  GroupOptions options{WaitPolicy::kYield};
+  GroupOptions options{WaitMode::kYield};
   options.progress = &progress;
   Fleet fleet(
       "llama_b", DivisorChain({1, 2}), 1, [](const GoldenModel& m, int) { return roomy(m); }, {},

@@ -32,7 +32,7 @@ struct Fleet {
   Fleet(const std::string& name, const DivisorChain& divisor_chain, int smallest,
         const std::function<EngineOptions(const GoldenModel&, int tp)>& options_of,
         const ReshaperOptions& reshaper_options = {}, WeightType type = WeightType::kF32,
-        const GroupOptions& group_options = {WaitPolicy::kYield})
+        const GroupOptions& group_options = {WaitMode::kYield})
       : chain(divisor_chain),
         groups(GroupCache::for_chain(MPI_COMM_WORLD, chain, group_options)),
         model(name, groups.tp_group(smallest), type) {
@@ -121,7 +121,7 @@ struct Fleet {
   GoldenModel model;
   std::map<int, ModelParallel> parallels;
   std::map<int, ModelView> views;
-  std::map<int, EngineLayout> layouts;
+  std::map<int, EngineSetup> layouts;
   EngineMemory memory;
   std::unique_ptr<Arena> arena;
   std::unique_ptr<Engine> engine;

@@ -38,7 +38,7 @@ GeneratorOptions options_for(const std::string& draft, DraftPlacement placement)
 struct Bound {
   Bound(const GeneratorOptions& options, const ModelFiles& policy, const TestRanks& world, int tp)
       : layouts(options, policy, world.ranks), draft(options, policy, layouts, world.ranks) {
-    const MemoryPhase phase = plan.phase("rollout");
+    const MemoryPhase phase = plan.phase("generation");
     draft.add_memory(plan, WeightType::kF32, phase);
     arena.emplace(plan);
     draft.load(WeightType::kF32, *arena, phase, nullptr);

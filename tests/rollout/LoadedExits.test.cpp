@@ -195,7 +195,7 @@ std::vector<MemoryPlan::Item> planned(const Directories& d, const TestRanks& wor
   const RolloutLayouts rollout(options, policy, world.ranks);
   MemoryPlan plan;
   LoadedExits(options, policy, rollout, world.ranks)
-      .add_memory(plan, WeightType::kF32, plan.phase("rollout"));
+      .add_memory(plan, WeightType::kF32, plan.phase("generation"));
   return plan.items();
 }
 

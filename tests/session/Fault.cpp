@@ -47,7 +47,7 @@ int run(const std::string& fault, int argc, char** argv) {
   session.watch(progress);
   GroupOptions options;
   options.progress = &progress;
-  progress.set_phase("rollout");
+  progress.set_phase("generation");
   progress.set_iteration(3);
   progress.set_step(17);
   if (fault == "throw-with-groups") {

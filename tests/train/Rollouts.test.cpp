@@ -32,7 +32,7 @@ struct Fixture : TestRanks {
   explicit Fixture(const RunOptions& o)
       : options(o),
         files(o.model.directory),
-        generator(o.rollout, o.model.type, files, ranks, plan.phase("rollout")),
+        generator(o.rollout, o.model.type, files, ranks, plan.phase("generation")),
         judge(o.judged_by(), files, ranks, nullptr, ""),
         model("policy", files, ranks, generator.smallest_degree()),
         rollouts(options, files, ranks, &generator, judge) {

@@ -9,7 +9,7 @@
 #include "base/Error.hpp"
 #include "session/LayoutChecks.hpp"
 #include "support/Scratch.hpp"
-#include "train/PlanFile.hpp"
+#include "train/PlacementFile.hpp"
 
 using namespace taper;
 using namespace taper::test;
@@ -72,11 +72,11 @@ TEST_CASE("a plan for other ranks is refused before its degrees are looked at") 
   RunOptions o;
   o.placement.strategy = PlacementStrategy::kPlan;
   o.placement.file = (scratch / "plan.yaml").string();
-  PlanFile plan;
+  PlacementFile plan;
   plan.ranks = 4;
   plan.models = {"policy"};
   plan.settings = {{"Placement/Policy", "0-1:1x2"}};
-  write_plan(o.placement.file, plan);
+  write_placement_file(o.placement.file, plan);
   o.placement.policy = "0-1:1x2";
   CHECK(chain(o, 4) == std::vector<int>{1, 2, 4});
   check_refused(o, 3, {"a plan for 4 ranks"});

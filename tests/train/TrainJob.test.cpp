@@ -27,10 +27,10 @@ TEST_CASE("rollouts have the same bits for every layout of generation and traini
   TrainRuns f;
   make_model(f.ranks, f.path("model"), '2');
   std::vector<RolloutRecord> first;
-  for (const int rollout_tp : {1, world_size()})
+  for (const int generation_tp : {1, world_size()})
     for (const int train_tp : {1, world_size()}) {
       RunOptions options = small_run(f.path("model"), f.path("run"));
-      options.rollout.tp = rollout_tp;
+      options.rollout.tp = generation_tp;
       options.training.tp = train_tp;
       options.training.iterations = 1;
       run(f.ranks, options);
@@ -38,7 +38,7 @@ TEST_CASE("rollouts have the same bits for every layout of generation and traini
       REQUIRE(records.size() == 16);
       for (RolloutRecord& r : records) {  // where it was made is all that may differ
         REQUIRE(r.layout.size() == 1);
-        CHECK(r.layout.front().tp == rollout_tp);
+        CHECK(r.layout.front().tp == generation_tp);
         r.layout.clear();
       }
       if (first.empty()) first = records;

@@ -18,7 +18,7 @@ constexpr int kTag = 1;
 // the same policy: blocking and non-blocking collectives must not be mixed in one operation.
 template <class Block, class Post>
 void complete(const Group& group, const Block& block, const Post& post) {
-  if (group.wait() == WaitPolicy::kBlock) {
+  if (group.wait() == WaitMode::kBlock) {
     block();
     return;
   }
@@ -29,7 +29,7 @@ void complete(const Group& group, const Block& block, const Post& post) {
 
 void complete_all(const Group& group, std::vector<MPI_Request>& requests) {
   if (requests.empty()) return;
-  if (group.wait() == WaitPolicy::kBlock) {
+  if (group.wait() == WaitMode::kBlock) {
     TAPER_MPI_CALL(
         MPI_Waitall(static_cast<int>(requests.size()), requests.data(), MPI_STATUSES_IGNORE));
   } else {

@@ -22,10 +22,10 @@ struct SimulatedSequence {
 // One replica, token by token, but in strides from one end of a sequence to the next: the time of a
 // token of each sequence is linear in the context between them, so the middle of a stride stands
 // for all of it.
-class ReplicaRun {
+class PlayedReplica {
  public:
   // Limit of running sequences.
-  ReplicaRun(const StepCurve& curve, int max_running, std::int64_t clock_ns)
+  PlayedReplica(const StepCurve& curve, int max_running, std::int64_t clock_ns)
       : curve_(&curve), max_running_(max_running), clock_(clock_ns) {}
 
   void reserve(std::size_t sequences) { items_.reserve(sequences); }

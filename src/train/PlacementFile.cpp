@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "train/PlanFile.hpp"
+#include "train/PlacementFile.hpp"
 
 #include <sstream>
 
@@ -77,7 +77,7 @@ Setting setting_of(const std::string& text) {
 
 }  // namespace
 
-void write_plan(const std::filesystem::path& path, const PlanFile& plan) {
+void write_placement_file(const std::filesystem::path& path, const PlacementFile& plan) {
   PlanText text{plan.ranks, plan.models,  texts_of(plan.identity),
                 {},         plan.seconds, plan.flat_seconds};
   for (const auto& [name, value] : plan.settings) text.settings.push_back(name + "=" + value);
@@ -86,7 +86,7 @@ void write_plan(const std::filesystem::path& path, const PlanFile& plan) {
   write_file_atomically(path, schema.current_yaml());
 }
 
-PlanFile read_plan(const std::filesystem::path& path) {
+PlacementFile read_placement_file(const std::filesystem::path& path) {
   TAPER_VALIDATE(
       std::filesystem::is_regular_file(path),
       kFile << " is " << path_text(path) << " (there is no such file); make it with taper plan");
@@ -97,7 +97,7 @@ PlanFile read_plan(const std::filesystem::path& path) {
   TAPER_VALIDATE(text.ranks > 0 && !text.settings.empty(),
                  path_text(path) << " is no plan (it has no Ranks or no Settings); make it with "
                                     "taper plan");
-  PlanFile plan{text.ranks, text.models, {}, text.seconds, text.flat_seconds, {}};
+  PlacementFile plan{text.ranks, text.models, {}, text.seconds, text.flat_seconds, {}};
   try {
     for (const std::string& setting : text.settings) plan.settings.push_back(setting_of(setting));
     plan.identity = identity_of(text.identity);
@@ -108,7 +108,7 @@ PlanFile read_plan(const std::filesystem::path& path) {
   return plan;
 }
 
-void apply_plan(param::ParamFile& file) {
+void apply_placement_file(param::ParamFile& file) {
   PlacementOptions options;
   param::Schema schema;
   auto s = schema.section("Placement");
@@ -116,19 +116,21 @@ void apply_plan(param::ParamFile& file) {
   s.text("File", options.file, "");
   (void)schema.read_and_list_problems(file);  // of all else, which this schema does not know
   if (options.strategy != PlacementStrategy::kPlan || options.file.empty()) return;
-  for (const auto& [path, value] : read_plan(options.file).settings)
+  for (const auto& [path, value] : read_placement_file(options.file).settings)
     file.set_default(path, value, std::string(kFile) + " " + options.file);
 }
 
-void require_plan_ranks(const std::filesystem::path& path, const PlanFile& plan, int ranks) {
+void require_placement_ranks(const std::filesystem::path& path, const PlacementFile& plan,
+                             int ranks) {
   TAPER_VALIDATE(plan.ranks == ranks, kFile << " " << path_text(path) << " is a plan for "
                                             << count_text(plan.ranks, "rank") << " (there are "
                                             << ranks << ")" << kAdvice);
 }
 
-void require_fitting_plan(const std::filesystem::path& path, const PlanFile& plan, int ranks,
-                          const std::vector<std::string>& models, const ProfileIdentity& here) {
-  require_plan_ranks(path, plan, ranks);
+void require_fitting_placement(const std::filesystem::path& path, const PlacementFile& plan,
+                               int ranks, const std::vector<std::string>& models,
+                               const ProfileIdentity& here) {
+  require_placement_ranks(path, plan, ranks);
   TAPER_VALIDATE(plan.models == models,
                  kFile << " " << path_text(path) << " is a plan for the models "
                        << join(plan.models) << " (this run has " << join(models) << ")" << kAdvice);

@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "planner/Plan.hpp"
-#include "planner/ReplicaRun.hpp"
+#include "planner/PlayedReplica.hpp"
 #include "planner/Snapshot.hpp"
 #include "planner/SwitchCost.hpp"
 
@@ -21,29 +21,29 @@ struct SwitchRule {
 
 // A simulated generation: replicas of a layout with sequences whose lengths are known, and layout
 // changes at their cost. Both the future under a length scenario and a past generation under its
-// true lengths are runs of this.
-class GenerationRun {
+// true lengths are played by this.
+class PlayedGeneration {
  public:
   // A replica of n ranks runs up to n * slots_per_rank sequences at a time.
-  GenerationRun(const LayoutShape& shape, const SwitchCost& cost, int slots_per_rank);
+  PlayedGeneration(const LayoutShape& shape, const SwitchCost& cost, int slots_per_rank);
 
   void add(int replica, const SimulatedSequence& sequence) { replicas_[replica].add(sequence); }
   void start();
 
   const Layout& layout() const { return shape_->layout; }
-  const std::vector<ReplicaRun>& replicas() const { return replicas_; }
+  const std::vector<PlayedReplica>& replicas() const { return replicas_; }
   int alive() const;
   // The largest clock: of the end, if nothing is left.
   std::int64_t clock() const;
   std::int64_t slowest_step_ns() const;
 
   void advance(std::int64_t until);
-  // To the time when at most `alive` sequences are left; ends: those of this run.
+  // To the time when at most `alive` sequences are left; ends: those of its sequences.
   void advance_to(int alive, std::span<const std::int64_t> ends);
   // To the end; its time.
   std::int64_t finish();
   // finish() with switches by the rules, in descending order of alive. The shapes must outlive it.
-  // ends: those of this run, if the caller knows them.
+  // ends: those of its sequences, if the caller knows them.
   std::int64_t finish(std::span<const SwitchRule> rules, std::span<const std::int64_t> ends = {});
   // The times at which its sequences will end without a switch, ascending.
   std::vector<std::int64_t> ends() const;
@@ -71,7 +71,7 @@ class GenerationRun {
   const LayoutShape* shape_;
   const SwitchCost* cost_;
   int slots_per_rank_;
-  std::vector<ReplicaRun> replicas_;
+  std::vector<PlayedReplica> replicas_;
   std::int64_t finished_before_ = 0;  // at replicas of earlier layouts
   int switches_ = 0;
 };

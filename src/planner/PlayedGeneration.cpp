@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "planner/GenerationRun.hpp"
+#include "planner/PlayedGeneration.hpp"
 
 #include <algorithm>
 #include <array>
@@ -8,58 +8,59 @@
 
 namespace taper {
 
-GenerationRun::GenerationRun(const LayoutShape& shape, const SwitchCost& cost, int slots_per_rank)
+PlayedGeneration::PlayedGeneration(const LayoutShape& shape, const SwitchCost& cost,
+                                   int slots_per_rank)
     : shape_(&shape), cost_(&cost), slots_per_rank_(slots_per_rank) {
   for (std::size_t r = 0; r < shape.curves.size(); ++r)
     replicas_.emplace_back(*shape.curves[r], slots(shape.layout.groups()[r]), 0);
 }
 
-void GenerationRun::start() {
-  for (ReplicaRun& r : replicas_) r.start();
+void PlayedGeneration::start() {
+  for (PlayedReplica& r : replicas_) r.start();
 }
 
-int GenerationRun::alive() const {
+int PlayedGeneration::alive() const {
   int alive = 0;
-  for (const ReplicaRun& r : replicas_) alive += r.alive();
+  for (const PlayedReplica& r : replicas_) alive += r.alive();
   return alive;
 }
 
-std::int64_t GenerationRun::clock() const {
+std::int64_t PlayedGeneration::clock() const {
   std::int64_t clock = 0;
-  for (const ReplicaRun& r : replicas_) clock = std::max(clock, r.clock());
+  for (const PlayedReplica& r : replicas_) clock = std::max(clock, r.clock());
   return clock;
 }
 
-std::int64_t GenerationRun::slowest_step_ns() const {
+std::int64_t PlayedGeneration::slowest_step_ns() const {
   std::int64_t step = 0;
-  for (const ReplicaRun& r : replicas_) step = std::max(step, r.step_ns());
+  for (const PlayedReplica& r : replicas_) step = std::max(step, r.step_ns());
   return step;
 }
 
-void GenerationRun::advance(std::int64_t until) {
-  for (ReplicaRun& r : replicas_) r.advance(until);
+void PlayedGeneration::advance(std::int64_t until) {
+  for (PlayedReplica& r : replicas_) r.advance(until);
 }
 
-std::vector<std::int64_t> GenerationRun::ends() const {
+std::vector<std::int64_t> PlayedGeneration::ends() const {
   std::vector<std::int64_t> ends;
   ends.reserve(static_cast<std::size_t>(alive()));
-  for (ReplicaRun copy : replicas_) copy.finish(&ends);
+  for (PlayedReplica copy : replicas_) copy.finish(&ends);
   std::sort(ends.begin(), ends.end());
   return ends;
 }
 
-void GenerationRun::advance_to(int alive, std::span<const std::int64_t> ends) {
+void PlayedGeneration::advance_to(int alive, std::span<const std::int64_t> ends) {
   const int now = this->alive();
   if (now > alive) advance(ends[static_cast<std::size_t>(now - alive - 1)]);
 }
 
-std::int64_t GenerationRun::finish() {
-  for (ReplicaRun& r : replicas_) r.finish();
+std::int64_t PlayedGeneration::finish() {
+  for (PlayedReplica& r : replicas_) r.finish();
   return clock();
 }
 
-std::int64_t GenerationRun::finish(std::span<const SwitchRule> rules,
-                                   std::span<const std::int64_t> ends) {
+std::int64_t PlayedGeneration::finish(std::span<const SwitchRule> rules,
+                                      std::span<const std::int64_t> ends) {
   std::vector<std::int64_t> own;
   for (const SwitchRule& rule : rules) {
     if (rule.alive <= 0) break;
@@ -74,7 +75,7 @@ std::int64_t GenerationRun::finish(std::span<const SwitchRule> rules,
   return finish();
 }
 
-std::vector<SequenceState> GenerationRun::by_replica() const {
+std::vector<SequenceState> PlayedGeneration::by_replica() const {
   std::vector<SequenceState> list;
   list.reserve(static_cast<std::size_t>(alive()));
   for (std::size_t r = 0; r < replicas_.size(); ++r)
@@ -83,21 +84,21 @@ std::vector<SequenceState> GenerationRun::by_replica() const {
   return list;
 }
 
-std::vector<SequenceState> GenerationRun::states() const {
+std::vector<SequenceState> PlayedGeneration::states() const {
   std::vector<SequenceState> states = by_replica();
   std::sort(states.begin(), states.end(),
             [](const SequenceState& a, const SequenceState& b) { return a.id < b.id; });
   return states;
 }
 
-GenerationRun::Change GenerationRun::plan_change(const LayoutShape& to, Repack repack) const {
+PlayedGeneration::Change PlayedGeneration::plan_change(const LayoutShape& to, Repack repack) const {
   const std::vector<SequenceState> list = by_replica();
   Change change{place_sequences(layout(), to.layout, repack, list), {}};
   change.cost = cost_->price(layout(), to, list, change.moves);
   return change;
 }
 
-void GenerationRun::apply(const LayoutShape& to, const Change& change) {
+void PlayedGeneration::apply(const LayoutShape& to, const Change& change) {
   const auto& before = layout().groups();
   const auto& after = to.layout.groups();
   const bool all_meet =
@@ -106,7 +107,7 @@ void GenerationRun::apply(const LayoutShape& to, const Change& change) {
                after[m.to].end() <= before[m.from].first;
       });
   const std::int64_t together = clock();
-  std::vector<ReplicaRun> replicas;
+  std::vector<PlayedReplica> replicas;
   replicas.reserve(after.size());
   for (std::size_t r = 0; r < after.size(); ++r) {
     std::int64_t clock = all_meet ? together : 0;
@@ -121,20 +122,20 @@ void GenerationRun::apply(const LayoutShape& to, const Change& change) {
   for (const SequenceMove& m : change.moves) ++arrive[m.to];
   for (std::size_t r = 0; r < replicas.size(); ++r) replicas[r].reserve(arrive[r]);
   auto move = change.moves.begin();
-  for (const ReplicaRun& r : replicas_) {
+  for (const PlayedReplica& r : replicas_) {
     for (const SimulatedSequence& s : r.sequences()) replicas[(move++)->to].add(s);
     finished_before_ += r.ended();
   }
   replicas_ = std::move(replicas);
-  for (ReplicaRun& r : replicas_) r.start();
+  for (PlayedReplica& r : replicas_) r.start();
   shape_ = &to;
   ++switches_;
 }
 
-Snapshot GenerationRun::snapshot(std::int64_t consultation, int samples) const {
+Snapshot PlayedGeneration::snapshot(std::int64_t consultation, int samples) const {
   Snapshot snapshot{layout(), {}, clock(), consultation, switches_};
   std::int64_t before = finished_before_;  // counted with the first replica
-  for (const ReplicaRun& r : replicas_) {
+  for (const PlayedReplica& r : replicas_) {
     std::array<std::int64_t, kLengthBuckets> lengths{};
     std::int64_t waiting = 0, context = 0, response = 0, longest = 0;
     std::set<std::int64_t> prompts;

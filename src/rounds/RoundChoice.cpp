@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "planner/RoundChoice.hpp"
+#include "rounds/RoundChoice.hpp"
 
 #include <algorithm>
 #include <limits>
@@ -7,8 +7,8 @@
 
 #include "base/Bytes.hpp"
 #include "planner/Planner.hpp"
-#include "planner/PlayedRound.hpp"
-#include "planner/PromptRounds.hpp"
+#include "rounds/PlayedRound.hpp"
+#include "rounds/PromptRounds.hpp"
 
 namespace taper {
 namespace {

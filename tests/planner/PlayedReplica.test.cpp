@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "planner/ReplicaRun.hpp"
+#include "planner/PlayedReplica.hpp"
 
 #include <catch2/catch_test_macros.hpp>
 #include <cstdlib>
@@ -35,7 +35,7 @@ SimulatedSequence waiting(std::int64_t id, int remaining) {
 
 TEST_CASE("sequences end after as many steps as they have tokens to come") {
   const StepCurve curve = flat();
-  ReplicaRun run(curve, 8, 500);
+  PlayedReplica run(curve, 8, 500);
   for (const auto& [id, remaining] : {std::pair{0, 7}, {1, 3}, {2, 7}})
     run.add(running(id, remaining));
   run.start();
@@ -53,7 +53,7 @@ TEST_CASE("sequences end after as many steps as they have tokens to come") {
 
 TEST_CASE("a run stops with the step in which the time passes") {
   const StepCurve curve = flat();
-  ReplicaRun run(curve, 8, 0);
+  PlayedReplica run(curve, 8, 0);
   run.add(running(4, 10));
   run.start();
   run.advance(2500);
@@ -72,7 +72,7 @@ TEST_CASE("a run stops with the step in which the time passes") {
 
 TEST_CASE("sequences wait for a slot in their order") {
   const StepCurve curve = flat();
-  ReplicaRun run(curve, 2, 0);
+  PlayedReplica run(curve, 2, 0);
   for (int id = 0; id < 3; ++id) run.add(waiting(id, 5));
   run.start();
   CHECK(run.running() == 0);
@@ -90,7 +90,7 @@ TEST_CASE("sequences wait for a slot in their order") {
 
 TEST_CASE("a sequence that finds no slot is read again, for which the others wait") {
   const StepCurve curve = rising();
-  ReplicaRun run(curve, 1, 0);
+  PlayedReplica run(curve, 1, 0);
   run.add(running(0, 1));
   run.add(running(1, 4));
   run.start();
@@ -107,11 +107,11 @@ TEST_CASE("a sequence that finds no slot is read again, for which the others wai
 
 TEST_CASE("strides take the time of the steps that they stand for") {
   const StepCurve curve = rising();
-  ReplicaRun whole(curve, 4, 0);
+  PlayedReplica whole(curve, 4, 0);
   for (const auto& [id, remaining] : {std::pair{0, 100}, {1, 340}, {2, 900}})
     whole.add(running(id, remaining));
   whole.start();
-  ReplicaRun steps = whole;
+  PlayedReplica steps = whole;
   whole.finish();
   while (steps.alive() > 0) steps.advance(steps.clock() + 1);
   CHECK(std::abs(whole.clock() - steps.clock()) < steps.clock() / 1000);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "planner/PlayedRound.hpp"
+#include "rounds/PlayedRound.hpp"
 
 #include <algorithm>
 

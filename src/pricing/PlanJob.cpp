@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "study/PlanJob.hpp"
+#include "pricing/PlanJob.hpp"
 
 #include <algorithm>
 #include <cctype>
@@ -15,9 +15,9 @@
 #include "profile/ProfileFile.hpp"
 #include "results/MetricsLog.hpp"
 #include "results/RunDirectory.hpp"
+#include "rollout/RecordedTraces.hpp"
 #include "run/JobLife.hpp"
 #include "session/MemoryCheck.hpp"
-#include "study/ReplayJob.hpp"
 
 namespace taper {
 namespace {
@@ -62,9 +62,7 @@ std::vector<ReplayTrace> generations_of(const RunOptions& run, const std::string
     const ModelFiles policy(run.model.directory, "Model/Directory");
     return expected_generations(run, policy, kGenerations);
   }
-  ReplayOptions options;
-  options.max_running = run.rollout.max_running;
-  std::vector<ReplayTrace> traces = read_traces(lengths, options);
+  std::vector<ReplayTrace> traces = read_traces("--lengths", lengths, run.rollout.max_running);
   if (std::ssize(traces) > kGenerations) traces.erase(traces.begin(), traces.end() - kGenerations);
   for (ReplayTrace& trace : traces) {
     TAPER_VALIDATE(std::ssize(trace.outcomes) % trace.work.samples == 0,
@@ -204,9 +202,9 @@ const PlannedPlacement* PlannedPlacements::flattening() const {
   return at == strategies.end() ? nullptr : &*at;
 }
 
-PlanFile plan_file(const RunOptions& run, const DivisorChain& chain,
-                   const PlannedPlacements& plans) {
-  PlanFile file;
+PlacementFile placement_file(const RunOptions& run, const DivisorChain& chain,
+                             const PlannedPlacements& plans) {
+  PlacementFile file;
   file.ranks = chain.ranks();
   file.models = placed(run, {}).models().names();
   file.identity = plans.identity;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "train/PlanFile.hpp"
+#include "train/PlacementFile.hpp"
 
 #include <catch2/catch_test_macros.hpp>
 #include <catch2/matchers/catch_matchers_exception.hpp>
@@ -16,8 +16,8 @@ using Catch::Matchers::MessageMatches;
 
 namespace {
 
-PlanFile sample() {
-  PlanFile plan;
+PlacementFile sample() {
+  PlacementFile plan;
   plan.ranks = 4;
   plan.models = {"policy", "reference"};
   plan.identity.model = {{"layers", "30"}};
@@ -44,8 +44,8 @@ RunOptions read(const std::string& text, const std::vector<std::string>& assignm
 TEST_CASE("a plan survives its file") {
   const Scratch scratch;
   const auto path = scratch.path() / "plan.yaml";
-  write_plan(path, sample());
-  const PlanFile plan = read_plan(path);
+  write_placement_file(path, sample());
+  const PlacementFile plan = read_placement_file(path);
   CHECK(plan.ranks == 4);
   CHECK(plan.models == sample().models);
   CHECK(plan.settings == sample().settings);
@@ -58,7 +58,7 @@ TEST_CASE("a plan survives its file") {
 TEST_CASE("a run takes the settings of its plan, but keeps its own") {
   const Scratch scratch;
   const auto path = scratch.path() / "plan.yaml";
-  write_plan(path, sample());
+  write_placement_file(path, sample());
   const std::string run =
       "Model: {Directory: m}\nAlgorithm: {KL Coefficient: 0.01}\n"
       "Placement: {Strategy: plan, File: " +
@@ -83,9 +83,10 @@ TEST_CASE("a plan that cannot be read is an error that names it") {
   CHECK_THROWS_MATCHES(read(run), Error,
                        MessageMatches(ContainsSubstring("Training/Iterations places no model")));
   spill(path, "Plan: {Ranks: 2, Settings: [Placement/Policy=0], Identity: [soul/weight=21]}\n");
-  CHECK_THROWS_MATCHES(read_plan(path), Error, MessageMatches(ContainsSubstring("is no plan")));
+  CHECK_THROWS_MATCHES(read_placement_file(path), Error,
+                       MessageMatches(ContainsSubstring("is no plan")));
   spill(path, "Plan: {Ranks: 2}\n");
-  CHECK_THROWS_AS(read_plan(path), Error);
+  CHECK_THROWS_AS(read_placement_file(path), Error);
   CHECK_THROWS_MATCHES(read("Model: {Directory: m}\nPlacement: {Strategy: plan}\n"), Error,
                        MessageMatches(ContainsSubstring("Placement/File names none")));
   CHECK_THROWS_MATCHES(read("Model: {Directory: m}\nPlacement: {File: plan.yaml}\n"), Error,
@@ -93,15 +94,15 @@ TEST_CASE("a plan that cannot be read is an error that names it") {
 }
 
 TEST_CASE("a plan for other ranks, models, networks is refused with what differs") {
-  const PlanFile plan = sample();
-  CHECK_NOTHROW(require_fitting_plan("p.yaml", plan, 4, plan.models, plan.identity));
-  CHECK_THROWS_MATCHES(require_fitting_plan("p.yaml", plan, 8, plan.models, plan.identity), Error,
-                       MessageMatches(ContainsSubstring("for 4 ranks (there are 8)")));
+  const PlacementFile plan = sample();
+  CHECK_NOTHROW(require_fitting_placement("p.yaml", plan, 4, plan.models, plan.identity));
+  CHECK_THROWS_MATCHES(require_fitting_placement("p.yaml", plan, 8, plan.models, plan.identity),
+                       Error, MessageMatches(ContainsSubstring("for 4 ranks (there are 8)")));
   CHECK_THROWS_MATCHES(
-      require_fitting_plan("p.yaml", plan, 4, {"policy"}, plan.identity), Error,
+      require_fitting_placement("p.yaml", plan, 4, {"policy"}, plan.identity), Error,
       MessageMatches(ContainsSubstring("policy, reference (this run has policy)")));
   ProfileIdentity other = plan.identity;
   other.transport["UCX_TLS"] = "shm";
-  CHECK_THROWS_MATCHES(require_fitting_plan("p.yaml", plan, 4, plan.models, other), Error,
+  CHECK_THROWS_MATCHES(require_fitting_placement("p.yaml", plan, 4, plan.models, other), Error,
                        MessageMatches(ContainsSubstring("UCX_TLS 'tcp,self' (here it is 'shm')")));
 }

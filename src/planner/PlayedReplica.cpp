@@ -1,15 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "planner/ReplicaRun.hpp"
+#include "planner/PlayedReplica.hpp"
 
 #include <algorithm>
 
 namespace taper {
 
-ReplicaRun::Item ReplicaRun::item_of(const SimulatedSequence& s) const {
+PlayedReplica::Item PlayedReplica::item_of(const SimulatedSequence& s) const {
   return {counter_ + s.remaining, s.context - counter_, s.id, s.prompt, s.response + s.remaining};
 }
 
-void ReplicaRun::add(const SimulatedSequence& s) {
+void PlayedReplica::add(const SimulatedSequence& s) {
   if (s.context > 0 && running() < max_running_) {
     items_.push_back(item_of(s));
     offsets_ += items_.back().offset;
@@ -22,14 +22,14 @@ void ReplicaRun::add(const SimulatedSequence& s) {
   }
 }
 
-void ReplicaRun::start() {
+void PlayedReplica::start() {
   std::sort(items_.begin(), items_.end(),
             [](const Item& a, const Item& b) { return a.end > b.end; });
 }
 
 // The prompts of the sequences admitted are read in the steps that follow, which all others wait
 // for.
-void ReplicaRun::admit() {
+void PlayedReplica::admit() {
   std::int64_t rows = 0, context = 0;  // a prompt's rows are read over half of it, in the mean
   for (; next_ < queue_.size() && running() < max_running_; ++next_) {
     SimulatedSequence& s = queue_[next_];
@@ -45,7 +45,7 @@ void ReplicaRun::admit() {
   clock_ += curve_->prefill_ns(rows, context / std::max<std::int64_t>(1, rows));
 }
 
-void ReplicaRun::advance(std::int64_t until, std::vector<std::int64_t>* ends) {
+void PlayedReplica::advance(std::int64_t until, std::vector<std::int64_t>* ends) {
   while (clock_ < until) {
     if (next_ < queue_.size() && running() < max_running_) admit();
     if (items_.empty()) return;
@@ -73,7 +73,7 @@ void ReplicaRun::advance(std::int64_t until, std::vector<std::int64_t>* ends) {
   }
 }
 
-std::vector<SimulatedSequence> ReplicaRun::sequences() const {
+std::vector<SimulatedSequence> PlayedReplica::sequences() const {
   std::vector<SimulatedSequence> list;
   list.reserve(items_.size() + queue_.size() - next_);
   for (const Item& i : items_) {

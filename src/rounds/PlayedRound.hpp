@@ -5,8 +5,8 @@
 #include <functional>
 #include <vector>
 
-#include "planner/PromptRounds.hpp"
 #include "planner/Replay.hpp"
+#include "rounds/PromptRounds.hpp"
 
 namespace taper {
 

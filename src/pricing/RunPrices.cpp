@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "study/RunPrices.hpp"
+#include "pricing/RunPrices.hpp"
 
 #include <algorithm>
 #include <map>
@@ -15,9 +15,9 @@
 #include "model/TrainPass.hpp"
 #include "optim/Ownership.hpp"
 #include "optim/ShardedAdamW.hpp"
+#include "pricing/CallPrices.hpp"
 #include "profile/RunIdentity.hpp"
 #include "simulate/LengthLaw.hpp"
-#include "study/CallPrices.hpp"
 
 namespace taper {
 namespace {

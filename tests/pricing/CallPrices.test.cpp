@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "study/CallPrices.hpp"
+#include "pricing/CallPrices.hpp"
 
 #include <catch2/catch_test_macros.hpp>
 
-#include "study/PlanRuns.hpp"
+#include "pricing/PlanRuns.hpp"
 
 using namespace taper;
 using namespace taper::test;

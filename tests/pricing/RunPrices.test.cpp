@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "study/RunPrices.hpp"
+#include "pricing/RunPrices.hpp"
 
 #include <algorithm>
 #include <catch2/catch_test_macros.hpp>
@@ -7,7 +7,7 @@
 #include <catch2/matchers/catch_matchers_string.hpp>
 
 #include "base/Error.hpp"
-#include "study/PlanRuns.hpp"
+#include "pricing/PlanRuns.hpp"
 
 using namespace taper;
 using namespace taper::test;

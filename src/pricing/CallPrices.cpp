@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "study/CallPrices.hpp"
+#include "pricing/CallPrices.hpp"
 
 #include <algorithm>
 #include <numeric>

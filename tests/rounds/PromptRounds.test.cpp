@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "planner/PromptRounds.hpp"
+#include "rounds/PromptRounds.hpp"
 
 #include <algorithm>
 #include <catch2/catch_test_macros.hpp>

@@ -12,9 +12,9 @@
 #include <vector>
 
 #include "placement/PlacementSearch.hpp"
+#include "pricing/RunPrices.hpp"
 #include "shard/RankGrid.hpp"
-#include "study/RunPrices.hpp"
-#include "train/PlanFile.hpp"
+#include "train/PlacementFile.hpp"
 #include "train/TrainJob.hpp"
 
 namespace taper {
@@ -62,8 +62,8 @@ PlannedPlacements plan_run(const RunOptions& run, const DivisorChain& chain,
 RunOptions placed(RunOptions run, const std::vector<Setting>& settings);
 
 // For Placement/File.
-PlanFile plan_file(const RunOptions& run, const DivisorChain& chain,
-                   const PlannedPlacements& plans);
+PlacementFile placement_file(const RunOptions& run, const DivisorChain& chain,
+                             const PlannedPlacements& plans);
 
 using MakeTrainJob = std::function<std::unique_ptr<TrainJob>(const RunOptions&)>;
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "study/PlanJob.hpp"
+#include "pricing/PlanJob.hpp"
 
 #include <algorithm>
 #include <catch2/catch_test_macros.hpp>
@@ -9,10 +9,10 @@
 #include "base/Error.hpp"
 #include "comm/Collectives.hpp"
 #include "io/Json.hpp"
+#include "pricing/PlanRuns.hpp"
 #include "profile/ProfileFile.hpp"
 #include "profile/RunIdentity.hpp"
 #include "session/StopRequest.hpp"
-#include "study/PlanRuns.hpp"
 #include "support/RewardDirectory.hpp"
 #include "support/Scratch.hpp"
 #include "support/TestRanks.hpp"
@@ -87,7 +87,7 @@ TEST_CASE("models learn on one rank each where sums of gradients are slow") {
 TEST_CASE("the file of a plan places the models of a run as planned") {
   Planned w;
   const PlannedPlacements plans = plan_run(w.run, w.chain, w.options);
-  const PlanFile file = plan_file(w.run, w.chain, plans);
+  const PlacementFile file = placement_file(w.run, w.chain, plans);
   CHECK(file.ranks == world_size());
   CHECK(file.models ==
         std::vector<std::string>{"policy", "critic", "reference", "reward model preferred"});
@@ -100,13 +100,13 @@ TEST_CASE("the file of a plan places the models of a run as planned") {
 TEST_CASE("a run trains with a plan for it, and refuses one for another run") {
   Planned w;
   if (w.ranks.rank() == 0) {
-    PlanFile file = plan_file(w.run, w.chain, plan_run(w.run, w.chain, w.options));
-    write_plan(w.scratch / "plan.yaml", file);
+    PlacementFile file = placement_file(w.run, w.chain, plan_run(w.run, w.chain, w.options));
+    write_placement_file(w.scratch / "plan.yaml", file);
     file.models.pop_back();
-    write_plan(w.scratch / "other.yaml", file);
+    write_placement_file(w.scratch / "other.yaml", file);
   }
   barrier(w.ranks.world());
-  RunOptions run = placed(w.run, read_plan(w.scratch / "plan.yaml").settings);
+  RunOptions run = placed(w.run, read_placement_file(w.scratch / "plan.yaml").settings);
   run.placement.strategy = PlacementStrategy::kPlan;
   run.placement.file = (w.scratch / "plan.yaml").string();
   CHECK_NOTHROW(w.make()(run));

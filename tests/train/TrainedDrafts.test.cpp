@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "train/TrainedDraft.hpp"
+#include "train/TrainedDrafts.hpp"
 
 #include <catch2/catch_test_macros.hpp>
 #include <filesystem>
