@@ -46,7 +46,8 @@ void Anchors::share(const Group& group) {
   noted_.clear();
   std::vector<std::int64_t> counts(static_cast<std::size_t>(group.size()));
   all_gather(group, counts, std::vector<std::int64_t>{std::ssize(mine)});
-  std::vector<std::int64_t> all(std::accumulate(counts.begin(), counts.end(), std::size_t{0}));
+  const std::int64_t words = std::accumulate(counts.begin(), counts.end(), std::int64_t{0});
+  std::vector<std::int64_t> all(static_cast<std::size_t>(words));
   all_gather_v(group, all, mine, counts);
   for (std::size_t i = 0; i < all.size(); i += 2)
     keep_longest(shared_, static_cast<std::uint64_t>(all[i]), all[i + 1]);

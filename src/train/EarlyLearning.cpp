@@ -46,8 +46,11 @@ void EarlyLearning::add(const Completion& ended) {
   mail_.send(home_of(ended.id.prompt), packed(sample));
 }
 
-void EarlyLearning::read_mail() {
+// Takes what has arrived. Whether there was anything.
+bool EarlyLearning::read_mail() {
+  bool has_come = false;
   while (const auto message = mail_.take()) {
+    has_come = true;
     if (message->empty()) {
       is_over_ = true;
       continue;
@@ -58,15 +61,13 @@ void EarlyLearning::read_mail() {
     if (std::ssize(samples) == options_.rollout.samples)
       complete_.push_back(std::move(incomplete_.extract(samples.front().id.prompt).mapped()));
   }
-}
-
-bool EarlyLearning::has_work() {
-  read_mail();
-  return !current_.bundles.empty() || !complete_.empty();
+  return has_come;
 }
 
 bool EarlyLearning::is_ready(int tp) {
-  return is_home() && tp % replica().size() == 0 && has_work();
+  if (!is_home() || tp % replica().size() != 0) return false;
+  read_mail();
+  return has_work();
 }
 
 void EarlyLearning::begin_prompt(std::vector<Sample> samples) {
@@ -80,6 +81,7 @@ void EarlyLearning::begin_prompt(std::vector<Sample> samples) {
 // One bundle.
 void EarlyLearning::work() {
   if (policy_.model() == nullptr) return;
+  const PhaseScope phase(ranks_.progress, "learn_early");
   if (current_.bundles.empty()) {
     std::vector<Sample> next;
     if (is_home() && !complete_.empty()) {
@@ -99,23 +101,25 @@ void EarlyLearning::work() {
     tokens_ += std::ssize(current_.samples[i].response);
 }
 
-bool EarlyLearning::wait_for_work() {
-  for (std::int64_t looks = 0;; ++looks) {
-    const bool has = has_work();
-    if (has || is_over_) return !is_over_;
-    ranks_.progress.set_step(looks);
-    std::this_thread::sleep_for(std::chrono::milliseconds(1));
-  }
+// Until there is something to do, or at least news. The watchdog ends it as it ends a collective
+// call, if the ranks that generate have fallen silent.
+void EarlyLearning::wait_for_mail() {
+  if (read_mail() || has_work() || is_over_) return;
+  const LibraryWait wait(ranks_.progress, "a wait for responses", ranks_.size());
+  while (!read_mail()) std::this_thread::sleep_for(std::chrono::milliseconds(1));
 }
 
 void EarlyLearning::work_until_over() {
-  std::vector<std::int32_t> goes_on{1};
-  for (;;) {
-    if (is_home()) goes_on.front() = wait_for_work() ? 1 : 0;
-    broadcast(replica(), goes_on, 0);
-    if (goes_on.front() == 0) return;
-    work();
-  }
+  enum Next : std::int32_t { kOver, kWork, kWait };
+  std::vector<std::int32_t> next{kWait};
+  do {
+    if (is_home()) {
+      wait_for_mail();
+      next.front() = is_over_ ? kOver : has_work() ? kWork : kWait;
+    }
+    broadcast(replica(), next, 0);  // news for the others, too, whose wait begins anew
+    if (next.front() == kWork) work();
+  } while (next.front() != kOver);
 }
 
 void EarlyLearning::end() {

@@ -51,9 +51,9 @@ class EarlyLearning final : public IdleWork {
   // Ranks of a replica that learns.
   const Group& replica() const { return policy_.model()->train_parallel().group(); }
   bool is_home() const { return policy_.model() != nullptr && replica().rank() == 0; }
-  void read_mail();
-  bool has_work();
-  bool wait_for_work();
+  bool read_mail();
+  bool has_work() const { return !current_.bundles.empty() || !complete_.empty(); }
+  void wait_for_mail();
   void work_until_over();
   void begin_prompt(std::vector<Sample> samples);
 

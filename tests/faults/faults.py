@@ -12,7 +12,7 @@ import tempfile
 import time
 from pathlib import Path
 
-from taper_runs import Runs, arguments, check, status
+from taper_runs import EARLY, Runs, arguments, check, status
 
 RANKS, ITERATIONS, HANG_SECONDS = 2, 3, 4
 # Start of each phase, and moments within: step 5 of the generation, a tensor of state.h5, before and after the manifest
@@ -20,6 +20,7 @@ RANKS, ITERATIONS, HANG_SECONDS = 2, 3, 4
 PHASES = ["testing", "gen", "gen:5", "reward", "ref", "adv", "update_actor", "publish", "output", "save_checkpoint",
           "write_state", "write_state:3", "save_checkpoint:1", "save_checkpoint:2", "save_checkpoint:3"]
 CRITIC_PHASES = ["values", "update_critic"]  # of a PPO run
+EARLY_PHASES = ["gen:5", "learn_early", "update_actor"]  # of a run whose rank 1 learns while rank 0 generates
 PLACED_PHASES = ["gen:5", "ref", "values", "update_critic", "update_actor", "publish", "wait", "write_state:3"]
 ONLY_RANK_0 = ("save_checkpoint:2", "save_checkpoint:3")
 REPORT = {"kill": r"KILLED BY SIGNAL: 9|EXIT CODE: 9|signal 9|Killed", "throw": r"\[rank %d\] error: a fault on purpose",
@@ -32,6 +33,9 @@ CRITIC_SHORT = [("values", 1, "kill"), ("update_critic", 1, "kill"), ("update_cr
 # Rank 0 generates and scores, rank 1 learns: the other one waits.
 PLACED_SHORT = [("gen:5", 0, "kill"), ("ref", 0, "freeze"), ("values", 1, "throw"), ("update_actor", 1, "freeze"),
                 ("publish", 1, "kill"), ("wait", 0, "kill"), ("write_state:3", 1, "kill")]
+
+EARLY_SHORT = [("learn_early", 1, "kill"), ("learn_early", 1, "throw"), ("learn_early", 1, "freeze"),
+               ("gen:5", 0, "kill"), ("gen:5", 0, "freeze"), ("update_actor", 1, "kill")]
 
 
 def grid(phases: list[str]) -> list[tuple[str, int, str]]:
@@ -89,12 +93,18 @@ def main() -> None:
     parser.add_argument("--only", default="", help="cases whose phase:rank:kind contains this")
     parser.add_argument("--critic", action="store_true", help="the phases that only a PPO run has")
     parser.add_argument("--placed", action="store_true", help="a PPO run with policy and critic on ranks of their own")
+    parser.add_argument("--early", action="store_true", help="a run that learns on rank 1 while rank 0 generates")
     args = parser.parse_args()
     settings = {"Algorithm__Preset": "ppo"} if args.critic or args.placed else {}
-    placement = {"Placement__Strategy": "separation"} if args.placed else {}
+    if args.early:
+        settings = EARLY
+    placement = {"Placement__Strategy": "separation"} if args.placed or args.early else {}
     phases, short = ((PLACED_PHASES, PLACED_SHORT) if args.placed
-                     else (CRITIC_PHASES, CRITIC_SHORT) if args.critic else (PHASES, SHORT))
+                     else (CRITIC_PHASES, CRITIC_SHORT) if args.critic
+                     else (EARLY_PHASES, EARLY_SHORT) if args.early else (PHASES, SHORT))
     cases = grid(phases) if args.long else short
+    if args.early:  # where a phase is on one rank alone
+        cases = [c for c in cases if (c[0], c[1]) not in (("gen:5", 1), ("learn_early", 0))]
     with tempfile.TemporaryDirectory(prefix="taper-faults-") as scratch:
         runs = Runs(args, Path(scratch))
         model = runs.make_model()
@@ -103,7 +113,7 @@ def main() -> None:
         for phase, rank, kind in cases:
             if args.only in f"{phase}:{rank}:{kind}":
                 # Before the checkpoint all faults leave the same behind: the short form resumes from one of them.
-                resume = args.long or phase in ("gen:5", "write_state:3", "save_checkpoint:2", "values", "wait")
+                resume = args.long or phase in ("gen:5", "write_state:3", "save_checkpoint:2", "values", "wait", "learn_early")
                 straight = weights(runs.folder / "straight")
                 seconds = run_case(runs, model, straight, phase, rank, kind, resume, **settings,
                                    **placement)

@@ -15,12 +15,12 @@ import tempfile
 import time
 from pathlib import Path
 
-from taper_runs import Runs, arguments, check, finish, leftovers, ranks_of, status
+from taper_runs import EARLY, Runs, arguments, check, finish, leftovers, ranks_of, status
 
 PHASES = ["testing", "gen", "gen:5", "reward", "ref", "adv", "update_actor", "publish", "output", "save_checkpoint",
           "write_state:2"]
 CRITIC_PHASES = ["values", "update_critic"]  # of a PPO run
-BEFORE_UPDATE = {"testing", "gen", "gen:5", "reward", "ref", "values", "adv"}
+BEFORE_UPDATE = {"testing", "gen", "gen:5", "learn_early", "reward", "ref", "values", "adv"}
 ITERATIONS = 3
 
 
@@ -124,11 +124,10 @@ def at_deadline(runs: Runs, words: list[str], output: Path, ranks: int, seconds:
     check(outcome.code == 75, "the deadline did not stop the run", outcome.text)
 
 
-def in_phases_of_critic(runs: Runs, model: Path, changes: dict, ranks: int) -> None:
-    changes = {**changes, "Algorithm__Preset": "ppo"}
-    folder = runs.folder / "critic"
+def in_other_phases(runs: Runs, model: Path, folder: Path, ranks: int, changes: dict, phases: list[str]) -> None:
+    """Those that only runs with such changes have."""
     _, straight = undisturbed(runs, model, folder / "straight", ranks, changes)
-    for phase in CRITIC_PHASES:
+    for phase in phases:
         output = folder / phase
         in_phase(runs, runs.train(model, output, **changes), output, ranks, straight, phase)
 
@@ -149,7 +148,10 @@ def main() -> None:
                            Rollout__Tensor_Parallel=2 if ranks == 2 else 1)
             span, straight = undisturbed(runs, model, folder / "straight", ranks, changes)
             if ranks == 2:
-                in_phases_of_critic(runs, model, changes, ranks)
+                in_other_phases(runs, model, runs.folder / "critic", ranks, {**changes, "Algorithm__Preset": "ppo"},
+                                CRITIC_PHASES)
+                early = {**changes, **EARLY, "Placement__Strategy": "separation", "Rollout__Tensor_Parallel": 1}
+                in_other_phases(runs, model, runs.folder / "early", ranks, early, ["learn_early"])
             for phase in PHASES if args.long else ["testing", "gen:5", "reward", "update_actor", "save_checkpoint"]:
                 every = {"Checkpoint__Every": 1} if phase.startswith(("save", "write")) else {}
                 output = folder / phase.replace(":", "-")

@@ -17,6 +17,10 @@ SMALL_RUN = {"Training/Iterations": 3, "Rollout/Prompts": 4, "Rollout/Samples Pe
              "Algorithm/Entropy Coefficient": 0.05, "Algorithm/KL Coefficient": 0.01, "Optimizer/Learning Rate": 1e-3,
              "Evaluation/Every": 1, "Evaluation/Prompts": 2, "Checkpoint/Every": 1, "Checkpoint/Keep": 2,
              "Run/Hang Seconds": 4}
+# Of a run whose rank 1 learns while rank 0 generates: most responses are short and a few long.
+EARLY = {"Training__Early_Learning": "true", "Algorithm__KL_Coefficient": 0, "Rollout__Prompts": 8,
+         "Rollout__Max_New_Tokens": 120, "Rollout__Lengths": "heavy-tail", "Training__Max_Tokens": 256,
+         "Training__Bundle_Tokens": 128}
 
 
 def arguments(description: str) -> argparse.ArgumentParser:
