@@ -10,7 +10,6 @@
 #include "base/Error.hpp"
 #include "base/Log.hpp"
 #include "base/Path.hpp"
-#include "base/Text.hpp"
 #include "checkpoint/Manifest.hpp"
 #include "checkpoint/SaveModel.hpp"
 #include "comm/Collectives.hpp"
@@ -38,6 +37,12 @@ std::vector<fs::path> files_of(const fs::path& directory) {
   for (const auto& entry : fs::recursive_directory_iterator(directory))
     if (entry.is_regular_file()) files.push_back(entry.path());
   return files;
+}
+
+// Each rank flushes some. Collective over the world.
+void sync_files(const fs::path& checkpoint, const Ranks& ranks) {
+  const auto files = from_rank_0(ranks, [&] { return files_of(checkpoint); });
+  for (std::size_t i = ranks.rank(); i < files.size(); i += ranks.size()) sync_file(files[i]);
 }
 
 // The first problem of any rank, on all ranks; empty if all are well. Collective over the world.
@@ -124,8 +129,7 @@ void CheckpointStore::save(const Ranks& ranks, const ModelFiles& files, const Tr
   barrier(ranks.world());
   ranks.progress.set_step(1);
   write_manifest(aside, info.iteration, ranks.world());
-  if (ranks.rank() == 0)
-    for (const fs::path& path : files_of(aside)) sync_file(path);
+  sync_files(aside, ranks);
   barrier(ranks.world());
   before_rename();
   if (ranks.rank() == 0) {

@@ -5,6 +5,7 @@
 #include <cerrno>
 #include <fstream>
 #include <map>
+#include <span>
 #include <system_error>
 #include <tuple>
 #include <utility>
@@ -15,7 +16,6 @@
 #include "base/Path.hpp"
 #include "base/Text.hpp"
 #include "comm/Collectives.hpp"
-#include "io/AtomicFile.hpp"
 #include "io/Json.hpp"
 #include "results/RunDirectory.hpp"
 
@@ -23,6 +23,8 @@ namespace taper {
 namespace {
 
 namespace fs = std::filesystem;
+
+constexpr int kVersion = 2;
 
 // A part of a file, named within the checkpoint.
 struct FilePart {
@@ -66,21 +68,26 @@ std::uint64_t checksum(const fs::path& path, const FilePart& part) {
 }
 
 // The checksums of the parts, each by one rank, on all ranks; what any rank could not read is added
-// to the problems. Collective over `group`.
+// to the problems. The ranks meet every few parts: none waits long for the disk of another.
+// Collective over `group`.
 std::vector<std::uint64_t> shared_checksums(const fs::path& checkpoint,
                                             const std::vector<FilePart>& parts, const Group& group,
                                             FileProblems& problems) {
-  std::vector<std::int64_t> sums(parts.size());  // a sum over ranks of which one has no zero
+  constexpr std::size_t kPartsPerMeeting = 8;  // of a rank
+  const auto ranks = static_cast<std::size_t>(group.size());
+  std::vector<std::int64_t> sums(parts.size());  // only the rank that reads a part adds to it
   FileProblems mine;
-  for (std::size_t i = static_cast<std::size_t>(group.rank()); i < parts.size();
-       i += static_cast<std::size_t>(group.size())) {
-    try {
-      sums[i] = static_cast<std::int64_t>(checksum(checkpoint / parts[i].file, parts[i]));
-    } catch (const std::exception& error) {
-      mine.emplace_back(parts[i].file, error.what());
+  for (std::size_t begin = 0; begin < parts.size(); begin += kPartsPerMeeting * ranks) {
+    const std::size_t end = std::min(parts.size(), begin + kPartsPerMeeting * ranks);
+    for (std::size_t i = begin + static_cast<std::size_t>(group.rank()); i < end; i += ranks) {
+      try {
+        sums[i] = static_cast<std::int64_t>(checksum(checkpoint / parts[i].file, parts[i]));
+      } catch (const std::exception& error) {
+        mine.emplace_back(parts[i].file, error.what());
+      }
     }
+    all_reduce_sum(group, std::span(sums).subspan(begin, end - begin));
   }
-  all_reduce_sum(group, sums);
   for (const std::string& bytes : all_gather_string(group, packed(mine)))
     for (auto& problem : unpacked<FileProblems>(bytes)) problems.push_back(std::move(problem));
   return {sums.begin(), sums.end()};
@@ -114,33 +121,50 @@ void add_file(Listed& listed, const fs::path& checkpoint, const std::string& nam
   if (there != bytes)
     return problem("has " + count_text(there, "byte") +
                    " (in the manifest: " + std::to_string(bytes) + "; it was cut off or changed)");
-  const std::size_t before = listed.parts.size();
+  std::vector<FilePart> parts;
   if (is_whole)
-    listed.parts.push_back({name, 0, bytes});
+    parts.push_back({name, 0, bytes});
   else
-    add_parts(listed.parts, name, bytes, part_bytes);
-  TAPER_VALIDATE(listed.parts.size() - before == sums.size(),
-                 path_text(CheckpointDirectory(checkpoint).manifest())
-                     << " does not have a checksum for each part of " << name);
+    add_parts(parts, name, bytes, part_bytes);
+  TAPER_VALIDATE(parts.size() == sums.size(), path_text(CheckpointDirectory(checkpoint).manifest())
+                                                  << " does not have a checksum for each part of "
+                                                  << name);
+  listed.parts.insert(listed.parts.end(), parts.begin(), parts.end());
   listed.checksums.insert(listed.checksums.end(), sums.begin(), sums.end());
+}
+
+// What `find` throws becomes a problem of the file, or, without a name, of the manifest itself.
+template <class Find>
+void note_problem(Listed& listed, const fs::path& manifest, const std::string& file,
+                  const Find& find) {
+  try {
+    find();
+  } catch (const Json::exception& error) {
+    listed.problems.emplace_back(file,
+                                 path_text(manifest) + " is not a manifest (" + error.what() + ")");
+  } catch (const std::exception& error) {
+    listed.problems.emplace_back(file, error.what());
+  }
 }
 
 Listed read_manifest(const fs::path& checkpoint) {
   const fs::path path = CheckpointDirectory(checkpoint).manifest();
-  try {
-    Listed listed;
+  Listed listed;
+  note_problem(listed, path, "", [&] {
     const Json manifest = read_json_file(path);
+    const int version = manifest.value("version", kVersion);
+    TAPER_VALIDATE(version <= kVersion, path_text(path)
+                                            << " has version " << version << " (this Taper reads "
+                                            << kVersion << "); use the one that wrote it");
     TAPER_VALIDATE(manifest.contains("files"), path_text(path) << " lists no files");
     const auto part_bytes = manifest.value("part_bytes", kManifestPartBytes);
     TAPER_VALIDATE(part_bytes > 0, path_text(path) << " has no positive part_bytes");
     for (const auto& [name, entry] : manifest["files"].items())
-      add_file(listed, checkpoint, name, entry, part_bytes);
-    return listed;
-  } catch (const Json::exception& error) {
-    return {{}, {}, {{"", path_text(path) + " is not a manifest (" + error.what() + ")"}}};
-  } catch (const std::exception& error) {
-    return {{}, {}, {{"", error.what()}}};
-  }
+      note_problem(listed, path, name, [&, &name = name, &entry = entry] {
+        add_file(listed, checkpoint, name, entry, part_bytes);
+      });
+  });
+  return listed;
 }
 
 }  // namespace
@@ -171,7 +195,7 @@ void write_manifest(const fs::path& checkpoint, std::int64_t iteration, const Gr
   if (!problems.empty()) TAPER_FAIL(ExitCode::kFailure, problems.front().second);
   if (group.rank() != 0) return;
   OrderedJson manifest{{"format", "taper-checkpoint"},
-                       {"version", 2},
+                       {"version", kVersion},
                        {"iteration", iteration},
                        {"part_bytes", part_bytes}};
   for (const auto& [file, bytes] : names)

@@ -13,7 +13,8 @@
 namespace taper {
 
 // Files have a checksum for each part of so many bytes: the ranks share the parts, so that none
-// reads a large checkpoint alone while the others wait.
+// reads a large checkpoint alone while the others wait. Manifests of version 1 have one checksum of
+// each whole file.
 inline constexpr std::int64_t kManifestPartBytes = std::int64_t{64} << 20;
 
 // Lists all files of the directory, which all ranks can read; rank 0 of the group writes. Throws

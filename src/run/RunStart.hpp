@@ -25,8 +25,8 @@ enum class CheckpointCheck { kHead, kContents };
 
 // What a run that starts from there begins with: of a folder the newest usable checkpoint. Changes
 // nothing. Throws Error, the same on all ranks, if checkpoints are there and none is usable, or
-// if the one chosen has another seed. Collective over the world: rank 0 looks, since others
-// might see a shared folder in another state.
+// if the one chosen has another seed. Collective over the world: rank 0 chooses, since
+// others might see a shared folder in another state; all ranks read contents.
 RunStart find_run_start(const ResumePoint& from, std::uint64_t seed, const ModelFiles& files,
                         const Ranks& ranks, CheckpointCheck check);
 

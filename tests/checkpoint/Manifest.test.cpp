@@ -4,8 +4,10 @@
 #include <catch2/catch_test_macros.hpp>
 #include <catch2/matchers/catch_matchers_string.hpp>
 #include <filesystem>
+#include <span>
 #include <string>
 
+#include "base/Checksum.hpp"
 #include "comm/Collectives.hpp"
 #include "io/Json.hpp"
 #include "support/Scratch.hpp"
@@ -97,4 +99,47 @@ TEST_CASE("a manifest whose checksums do not fit its parts is none") {
   manifest["part_bytes"] = 0;
   f.write("manifest.json", manifest.dump());
   CHECK_THAT(f.problems().front(), ContainsSubstring("part_bytes"));
+}
+
+TEST_CASE(
+    "a file that is missing, and manifests of earlier and later versions, mean the same to all "
+    "ranks") {
+  Fixture f;
+  f.write("a", "of the first");
+  f.write("b", "of the second");
+  Checksum64 sum;
+  sum.add(std::as_bytes(std::span("of the first", 12)));
+  OrderedJson manifest{{"version", 1}};
+  manifest["files"]["a"] = {{"bytes", 12}, {"checksum", sum.value()}};
+  f.write("manifest.json", manifest.dump());
+  CHECK(f.problems().empty());
+  barrier(f.world);
+  manifest["files"]["a"]["checksum"] = 1;
+  manifest["files"]["b"] = 3;
+  manifest["files"]["c"] = {{"bytes", 1}, {"checksum", 1}};
+  f.write("manifest.json", manifest.dump());
+  const auto problems = f.problems();
+  REQUIRE(problems.size() == 3);
+  CHECK_THAT(problems[0], ContainsSubstring("/a is damaged"));
+  CHECK_THAT(problems[1], ContainsSubstring("is not a manifest"));
+  CHECK_THAT(problems[2], ContainsSubstring("/c is missing"));
+  barrier(f.world);
+  manifest["version"] = 3;
+  f.write("manifest.json", manifest.dump());
+  REQUIRE(f.problems().size() == 1);
+  CHECK_THAT(f.problems().front(), ContainsSubstring("has version 3"));
+}
+
+TEST_CASE("ranks that read many parts meet in between") {
+  Fixture f;
+  std::string text;
+  for (int i = 0; i < 100; ++i) text += std::to_string(i);
+  f.write("a", text);
+  write_manifest(f.scratch.path(), 1, f.world, 1);
+  barrier(f.world);
+  CHECK(f.problems().empty());
+  barrier(f.world);
+  text.back() ^= 1;
+  f.write("a", text);
+  CHECK(f.problems().size() == 1);
 }
