@@ -63,10 +63,12 @@ std::int64_t MemoryPlan::total(MemoryKind kind) const {
 
 std::string MemoryPlan::table() const {
   std::string text;
-  int width = 28;
-  for (const Item& item : items_) width = std::max(width, static_cast<int>(item.name.size()));
+  std::size_t width = 28, phase_width = 8;
+  for (const Item& item : items_) width = std::max(width, item.name.size());
+  for (const std::string& phase : phases_) phase_width = std::max(phase_width, phase.size());
   const auto add = [&](const std::string& name, const std::string& phase, std::int64_t bytes) {
-    text += format_text("  %-*s %-9s %12s\n", width, name.c_str(), phase.c_str(),
+    text += format_text("  %-*s %-*s %12s\n", static_cast<int>(width), name.c_str(),
+                        static_cast<int>(phase_width), phase.c_str(),
                         format_bytes(static_cast<double>(bytes)).c_str());
   };
   for (const Item& item : items_) add(item.name, phases_[static_cast<int>(item.phase)], item.bytes);

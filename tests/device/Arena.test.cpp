@@ -19,11 +19,12 @@ TEST_CASE("a plan says why its total is less than the sum") {
   plan.add("cache", plan.phase("generation"), 1000);
   CHECK(plan.table().find("one after the other") == std::string::npos);
   plan.add("gradients", plan.phase("training"), 300);
-  CHECK_THAT(plan.table(), ContainsSubstring("(rollout and training use the same memory, one after "
-                                             "the other: the larger of both counts)\n"));
+  CHECK_THAT(plan.table(),
+             ContainsSubstring("(generation and training use the same memory, one after "
+                               "the other: the larger of both counts)\n"));
 }
 
-TEST_CASE("rollout and training share addresses, what is always there stands before them") {
+TEST_CASE("generation and training share addresses, what is always there stands before them") {
   MemoryPlan plan;
   plan.add("weights", MemoryPhase::kAlways, 100);
   plan.add("cache", plan.phase("generation"), 1000);
@@ -42,7 +43,7 @@ TEST_CASE("rollout and training share addresses, what is always there stands bef
   CHECK(cache[999] == 0);
 }
 
-TEST_CASE("a critic works in the memory of rollout and training, under its own name") {
+TEST_CASE("a critic works in the memory of generation and training, under its own name") {
   MemoryPlan plan;
   plan.add("weights", MemoryPhase::kAlways, 100);
   plan.add("cache", plan.phase("generation"), 1000);
@@ -52,8 +53,8 @@ TEST_CASE("a critic works in the memory of rollout and training, under its own n
   CHECK(MemoryOwner().item("gradients") == "gradients");
   CHECK(plan.total() == 128 + 2048);
   CHECK_THAT(plan.table(), ContainsSubstring("critic gradients") &&
-                               ContainsSubstring("(rollout, training and critic use the same "
-                                                 "memory, one after the other: the largest of "
+                               ContainsSubstring("(generation, training and critic use the "
+                                                 "same memory, one after the other: the largest of "
                                                  "them counts)\n"));
   Arena arena(plan);
   auto* cache = arena.take("cache", plan.phase("generation"), 1000);
