@@ -20,7 +20,7 @@ enum class WaitMode {
 // failed.
 void yield_until_done(std::span<MPI_Request> requests);
 
-// kAuto resolved to the same answer on every rank; any other policy is returned as it is.
+// kAuto resolved to the same answer on every rank; any other mode is returned as it is.
 // Collective over `comm`, which must span all ranks of the run (ranks of other groups take cores
 // too).
 WaitMode resolve_wait_mode(WaitMode wanted, MPI_Comm comm);

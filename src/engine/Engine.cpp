@@ -23,9 +23,9 @@ Completion completion_of(const Sequence& s, FinishReason reason) {
 
 }  // namespace
 
-Engine::Engine(const Exec& exec, const EngineSetup& layout, const EngineMemory& memory,
-               Arena& arena, MemoryPhase phase, ConstFloatMatrix rope_table)
-    : runner_(exec, layout, memory, arena, phase, rope_table),
+Engine::Engine(const Exec& exec, const EngineSetup& setup, const EngineMemory& memory, Arena& arena,
+               MemoryPhase phase, ConstFloatMatrix rope_table)
+    : runner_(exec, setup, memory, arena, phase, rope_table),
       scheduler_(options().scheduler, options().kv_blocks),
       step_rows_(memory.step_rows) {}
 
@@ -34,10 +34,10 @@ GuessModel& Engine::set_exits(const std::vector<ExitHead>& heads, float* memory)
   return *exits_;
 }
 
-void Engine::rebind(const EngineSetup& layout, int replica, std::list<Sequence> running,
+void Engine::rebind(const EngineSetup& setup, int replica, std::list<Sequence> running,
                     std::deque<Sequence> waiting) {
   replica_ = replica;
-  runner_.rebind(layout);
+  runner_.rebind(setup);
   preemptions_ += scheduler_.preemptions();
   scheduler_ = Scheduler(options().scheduler, options().kv_blocks);
   scheduler_.adopt(std::move(running), std::move(waiting));

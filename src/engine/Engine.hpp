@@ -41,7 +41,7 @@ struct StepReport {
 class Engine {
  public:
   // `memory` covers all layouts that rebind() will be given.
-  Engine(const Exec& exec, const EngineSetup& layout, const EngineMemory& memory, Arena& arena,
+  Engine(const Exec& exec, const EngineSetup& setup, const EngineMemory& memory, Arena& arena,
          MemoryPhase phase, ConstFloatMatrix rope_table);
 
   // Who drafts from now on; null: nobody. Must outlive its use.
@@ -57,14 +57,14 @@ class Engine {
 
   // Continues in another layout, or with other sequences, as replica `replica` of the layout. Every
   // rank of the new group passes the same sequences in the same order. Keys and values of `running`
-  // must be in their blocks of pool_for(layout). No device memory is allocated, and no page copied.
-  void rebind(const EngineSetup& layout, int replica, std::list<Sequence> running,
+  // must be in their blocks of pool_for(setup). No device memory is allocated, and no page copied.
+  void rebind(const EngineSetup& setup, int replica, std::list<Sequence> running,
               std::deque<Sequence> waiting);
   void set_replica(int replica) { replica_ = replica; }
 
   // The KV cache, as it is and as another layout would see the same memory.
   const BlockPool& pool() const { return runner_.pool(); }
-  BlockPool pool_for(const EngineSetup& layout) const { return runner_.pool_for(layout); }
+  BlockPool pool_for(const EngineSetup& setup) const { return runner_.pool_for(setup); }
   const Exec& exec() const { return runner_.exec(); }
   const Scheduler& scheduler() const { return scheduler_; }
   const StepGraphs& graphs() const { return runner_.graphs(); }

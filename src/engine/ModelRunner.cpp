@@ -58,18 +58,18 @@ void EngineMemory::add_memory(MemoryPlan& plan, MemoryPhase phase) const {
   plan.add(kHeadItem, phase, head * kBytes);
 }
 
-ModelRunner::ModelRunner(const Exec& exec, const EngineSetup& layout, const EngineMemory& memory,
+ModelRunner::ModelRunner(const Exec& exec, const EngineSetup& setup, const EngineMemory& memory,
                          Arena& arena, MemoryPhase phase, ConstFloatMatrix rope_table)
     : exec_(exec),
-      view_(layout.view),
-      parallel_(layout.parallel),
-      options_(layout.options),
+      view_(setup.view),
+      parallel_(setup.parallel),
+      options_(setup.options),
       rope_table_(rope_table),
       kv_memory_(BlockPool::take(arena, phase, memory.layers, memory.kv_layer)),
       pass_memory_(arena.take<float>(kPassItem, phase, memory.activations)),
       head_memory_(arena.take<float>(kHeadItem, phase, memory.head)),
       batch_(arena.take<float>(kPassItem, phase, DeviceBatch::floats(memory.batch)), memory.batch),
-      pool_(pool_for(layout)),
+      pool_(pool_for(setup)),
       pass_(view_->table(), *parallel_, options_.scheduler.max_step_rows, pass_memory_, rope_table),
       head_(view_->table(), *parallel_, options_.logit_rows, head_memory_) {
   const auto rows = static_cast<std::size_t>(memory.step_rows);
@@ -78,16 +78,16 @@ ModelRunner::ModelRunner(const Exec& exec, const EngineSetup& layout, const Engi
   segments_.reserve(rows);
 }
 
-BlockPool ModelRunner::pool_for(const EngineSetup& layout) const {
-  return {block_shape(layout.view->table(), layout.parallel->shard(), layout.options),
-          layout.options.kv_blocks, kv_memory_};
+BlockPool ModelRunner::pool_for(const EngineSetup& setup) const {
+  return {block_shape(setup.view->table(), setup.parallel->shard(), setup.options),
+          setup.options.kv_blocks, kv_memory_};
 }
 
-void ModelRunner::rebind(const EngineSetup& layout) {
-  view_ = layout.view;
-  parallel_ = layout.parallel;
-  options_ = layout.options;
-  pool_ = pool_for(layout);
+void ModelRunner::rebind(const EngineSetup& setup) {
+  view_ = setup.view;
+  parallel_ = setup.parallel;
+  options_ = setup.options;
+  pool_ = pool_for(setup);
   pass_ = InferencePass(view_->table(), *parallel_, options_.scheduler.max_step_rows, pass_memory_,
                         rope_table_);
   head_ = TokenHead(view_->table(), *parallel_, options_.logit_rows, head_memory_);

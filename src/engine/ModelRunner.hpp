@@ -70,11 +70,11 @@ struct DrawRow {
 class ModelRunner {
  public:
   // `memory` covers all layouts that rebind() will be given.
-  ModelRunner(const Exec& exec, const EngineSetup& layout, const EngineMemory& memory, Arena& arena,
+  ModelRunner(const Exec& exec, const EngineSetup& setup, const EngineMemory& memory, Arena& arena,
               MemoryPhase phase, ConstFloatMatrix rope_table);
 
   // Goes on in another layout. No device memory is allocated, and no page copied.
-  void rebind(const EngineSetup& layout);
+  void rebind(const EngineSetup& setup);
 
   const Exec& exec() const { return exec_; }
   const EngineOptions& options() const { return options_; }
@@ -83,7 +83,7 @@ class ModelRunner {
   const StepGraphs& graphs() const { return graphs_; }
   // The KV cache, as it is and as another layout would see the same memory.
   const BlockPool& pool() const { return pool_; }
-  BlockPool pool_for(const EngineSetup& layout) const;
+  BlockPool pool_for(const EngineSetup& setup) const;
 
   // Hidden states of all tokens, one chunk's after the other's, valid until the next call. The
   // chunks' keys and values are in the cache from then on. Does not wait: ids and positions of a

@@ -20,7 +20,7 @@ enum class WithPass { kNo, kYes };
 struct TrainingModelOptions {
   WeightType type = WeightType::kBf16;
   int train_tp = 1;
-  int generation_tp = 1;  // the smallest of the rollout; may equal train_tp
+  int generation_tp = 1;  // the smallest of the generation; may equal train_tp
   TrainPassOptions pass;
   AdamWOptions adamw;
   std::string name = "policy";  // in the memory plan

@@ -23,24 +23,24 @@ MergeSearch::MergeSearch(const Layout& from, const DivisorChain& chain, const St
 }
 
 // When the sequences of the layout's groups within a place end in one group of it.
-std::int64_t MergeSearch::end_of(const PlayedGeneration& run, const LayoutGroup& group) const {
+std::int64_t MergeSearch::end_of(const PlayedGeneration& played, const LayoutGroup& group) const {
   const auto& groups = from_.groups();
   std::size_t g = from_.replica_of(group.first);
   if (groups[g] == group) {
-    PlayedReplica alone = run.replicas()[g];
+    PlayedReplica alone = played.replicas()[g];
     alone.finish();
     return alone.clock();
   }
   PlayedReplica merged(steps_->curve(group), slots_per_rank_ * group.tp, 0);
   for (; g < groups.size() && group.contains(groups[g]); ++g)
-    for (const SimulatedSequence& s : run.replicas()[g].sequences()) merged.add(s);
+    for (const SimulatedSequence& s : played.replicas()[g].sequences()) merged.add(s);
   merged.start();
   merged.finish();
   return merged.clock();
 }
 
-void MergeSearch::add(const PlayedGeneration& run) {
-  for (Place& place : places_) place.ends.push_back(end_of(run, place.group));
+void MergeSearch::add(const PlayedGeneration& played) {
+  for (Place& place : places_) place.ends.push_back(end_of(played, place.group));
 }
 
 std::optional<Layout> MergeSearch::best() const {

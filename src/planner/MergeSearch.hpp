@@ -19,8 +19,8 @@ class MergeSearch {
   MergeSearch(const Layout& from, const DivisorChain& chain, const StepModel& steps,
               const std::vector<int>& degrees, int slots_per_rank);
 
-  // A scenario: a run of the layout, at its start.
-  void add(const PlayedGeneration& run);
+  // A scenario, played in the layout, at its start.
+  void add(const PlayedGeneration& played);
 
   // Of the scenarios so far, one at least. None if the best is the layout itself or a uniform
   // one.
@@ -32,7 +32,7 @@ class MergeSearch {
     LayoutGroup group;
     std::vector<std::int64_t> ends;
   };
-  std::int64_t end_of(const PlayedGeneration& run, const LayoutGroup& group) const;
+  std::int64_t end_of(const PlayedGeneration& played, const LayoutGroup& group) const;
 
   Layout from_;
   DivisorChain chain_;

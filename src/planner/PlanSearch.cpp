@@ -143,7 +143,7 @@ void PlanSearch::begin() {
 
 // One scenario at each call, so that a search of unequal groups can be spread over consultations.
 void PlanSearch::merge() {
-  merge_->add(pricer_.run(merged_));
+  merge_->add(pricer_.played(merged_));
   if (++merged_ == std::min(kFewScenarios, scenarios_)) stage_ = Stage::kList;
 }
 

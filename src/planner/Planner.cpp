@@ -210,12 +210,12 @@ void Planner::finish(std::span<const Outcome> outcomes, std::int64_t elapsed_ns)
   for (const LayoutShape* shape : s.whole.uniform())
     fixed.push_back(start_replay(trace, *shape, s.cost).finish());
   const LayoutShape& first = s.whole.shape(parse_layout(s.first_layout, s.whole.chain()));
-  PlayedGeneration run = start_replay(trace, first, s.cost);
+  PlayedGeneration played = start_replay(trace, first, s.cost);
   for (const ReplaySwitch& w : s.made) {
-    run.advance(w.at_ns);
-    if (run.alive() > 0) run.switch_to(s.whole.shape(w.layout), w.repack);
+    played.advance(w.at_ns);
+    if (played.alive() > 0) played.switch_to(s.whole.shape(w.layout), w.repack);
   }
-  const std::int64_t expected_ns = run.finish();
+  const std::int64_t expected_ns = played.finish();
   s.budget.finish(elapsed_ns, expected_ns, start_replay(trace, first, s.cost).finish(), fixed,
                   informed);
   s.steps.learn(elapsed_ns, expected_ns);

@@ -30,26 +30,26 @@ Pricer::Pricer(Scenarios& scenarios, std::vector<SequenceState> sequences, const
 
 // Lengths are drawn and sequences placed once for all plans, which go on from copies.
 void Pricer::provide(std::size_t scenarios) {
-  while (runs_.size() < scenarios) {
-    runs_.push_back(scenarios_.run(static_cast<int>(runs_.size()), sequences_, shape_, cost_,
-                                   lengths_, slots_per_rank_));
-    ends_.push_back(runs_.back().ends());
+  while (played_.size() < scenarios) {
+    played_.push_back(scenarios_.play(static_cast<int>(played_.size()), sequences_, shape_, cost_,
+                                      lengths_, slots_per_rank_));
+    ends_.push_back(played_.back().ends());
   }
 }
 
-const PlayedGeneration& Pricer::run(std::size_t scenario) {
+const PlayedGeneration& Pricer::played(std::size_t scenario) {
   provide(scenario + 1);
-  return runs_[scenario];
+  return played_[scenario];
 }
 
 void Pricer::extend(PricedPlan& plan) {
   const std::size_t k = plan.rest_ns.size();
   provide(k + 1);
-  if (plan.rules.empty()) {  // to stay: known without a run
+  if (plan.rules.empty()) {  // to stay: known without playing
     plan.rest_ns.push_back(ends_[k].empty() ? 0 : ends_[k].back());
   } else {
-    PlayedGeneration run = runs_[k];
-    plan.rest_ns.push_back(run.finish(plan.rules, ends_[k]));
+    PlayedGeneration ahead = played_[k];
+    plan.rest_ns.push_back(ahead.finish(plan.rules, ends_[k]));
   }
 }
 
@@ -70,7 +70,7 @@ void Pricer::finish(PricedPlan& plan) const {
     plan.next_ns += ends_[k][static_cast<std::size_t>(alive - first - 1)] / count;
   // A switch now costs the same in every future: they differ only in what is still to come.
   if (!plan.rules.empty() && first >= alive)
-    plan.cost_ns = runs_.front()
+    plan.cost_ns = played_.front()
                        .plan_change(*plan.rules.front().shape, plan.rules.front().repack)
                        .cost.total();
 }

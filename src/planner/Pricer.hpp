@@ -39,8 +39,8 @@ class Pricer {
   // Fills next_ns, and cost_ns if the first rule applies now, of a plan with a price.
   void finish(PricedPlan& plan) const;
 
-  // The run of a scenario, at the start.
-  const PlayedGeneration& run(std::size_t scenario);
+  // A scenario, at the start.
+  const PlayedGeneration& played(std::size_t scenario);
 
  private:
   void provide(std::size_t scenarios);
@@ -51,7 +51,7 @@ class Pricer {
   const SwitchCost& cost_;
   const LengthModel& lengths_;
   int slots_per_rank_;
-  std::vector<PlayedGeneration> runs_;           // by scenario, at the start
+  std::vector<PlayedGeneration> played_;         // by scenario, at the start
   std::vector<std::vector<std::int64_t>> ends_;  // of their sequences without a switch, ascending
 };
 

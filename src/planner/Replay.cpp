@@ -31,7 +31,7 @@ ReplayTrace make_trace(const Workload& work, std::span<const Outcome> outcomes) 
 
 PlayedGeneration start_replay(const ReplayTrace& trace, const LayoutShape& shape,
                               const SwitchCost& cost) {
-  PlayedGeneration run(shape, cost, trace.work.slots_per_rank);
+  PlayedGeneration played(shape, cost, trace.work.slots_per_rank);
   const std::size_t samples = std::max(1, trace.work.samples), count = trace.outcomes.size();
   Dealer dealer(shape.layout);
   for (std::size_t first = 0; first < count; first += samples) {
@@ -41,12 +41,12 @@ PlayedGeneration start_replay(const ReplayTrace& trace, const LayoutShape& shape
     for (const Deal& deal : dealt)
       for (int k = 0; k < deal.samples; ++k, ++i) {
         const Outcome& o = trace.outcomes[i];
-        run.add(deal.replica, {static_cast<std::int64_t>(i), 0, o.prompt, 0,
-                               std::max(1, o.response), k == 0 ? o.prompt : 0});
+        played.add(deal.replica, {static_cast<std::int64_t>(i), 0, o.prompt, 0,
+                                  std::max(1, o.response), k == 0 ? o.prompt : 0});
       }
   }
-  run.start();
-  return run;
+  played.start();
+  return played;
 }
 
 }  // namespace taper

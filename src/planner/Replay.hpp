@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Past generations run again in the step model, under their true lengths.
+// Past generations played again by the step model, under their true lengths.
 #pragma once
 
 #include <cstdint>

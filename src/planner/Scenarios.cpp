@@ -140,19 +140,19 @@ std::vector<int> Scenarios::lengths(int scenario, std::span<const SequenceState>
   return lengths;
 }
 
-PlayedGeneration Scenarios::run(int scenario, std::span<const SequenceState> sequences,
-                                const LayoutShape& shape, const SwitchCost& cost,
-                                const LengthModel& lengths, int slots_per_rank) {
+PlayedGeneration Scenarios::play(int scenario, std::span<const SequenceState> sequences,
+                                 const LayoutShape& shape, const SwitchCost& cost,
+                                 const LengthModel& lengths, int slots_per_rank) {
   std::vector<int> ends = this->lengths(scenario, sequences, lengths);
   if (!surplus_.is_none()) cut_race(sequences, shape.layout.ranks(), ends);
-  PlayedGeneration run(shape, cost, slots_per_rank);
+  PlayedGeneration played(shape, cost, slots_per_rank);
   for (std::size_t i = 0; i < sequences.size(); ++i) {
     const SequenceState& s = sequences[i];
-    run.add(s.replica, {s.id, s.context, s.prompt, s.response, std::max(1, ends[i] - s.response),
-                        s.context > 0 ? 0 : s.prompt + s.response});
+    played.add(s.replica, {s.id, s.context, s.prompt, s.response, std::max(1, ends[i] - s.response),
+                           s.context > 0 ? 0 : s.prompt + s.response});
   }
-  run.start();
-  return run;
+  played.start();
+  return played;
 }
 
 }  // namespace taper

@@ -40,12 +40,12 @@ class Scenarios {
   // The final lengths of the given sequences in one scenario, if all go on to their ends.
   std::vector<int> lengths(int scenario, std::span<const SequenceState> sequences,
                            const LengthModel& model);
-  // A run of the given sequences in the layout, with the lengths of one scenario, at time 0. In a
+  // The given sequences, played in the layout, with the lengths of one scenario, at time 0. In a
   // race no sequence goes on once its prompt has enough responses, or enough prompts have. Fewer
   // ranks stand for a part of the generation.
-  PlayedGeneration run(int scenario, std::span<const SequenceState> sequences,
-                       const LayoutShape& shape, const SwitchCost& cost, const LengthModel& lengths,
-                       int slots_per_rank);
+  PlayedGeneration play(int scenario, std::span<const SequenceState> sequences,
+                        const LayoutShape& shape, const SwitchCost& cost,
+                        const LengthModel& lengths, int slots_per_rank);
 
  private:
   using Table = std::vector<std::uint32_t>;  // (sequences or prompts, scenarios), grown as needed

@@ -106,7 +106,7 @@ void RewardCommands::cancel(const ResponseId& id) {
 }
 
 // No rank waits in a collective for workers of others, which may take longer than ranks may be
-// silent: all meet now and then.
+// silent: all meet now and then. Collective over the world.
 bool RewardCommands::wait(const std::function<bool()>& stop) {
   const Timer timer;
   for (double pause = 0.0;; pause = std::clamp(timer.seconds() / 16, 0.001, 0.1)) {

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "base/Error.hpp"
 #include "base/Text.hpp"
 
 namespace taper {
@@ -160,7 +161,9 @@ std::vector<std::string> reward_names(const std::vector<RewardOptions>& rewards)
 
 std::size_t reward_index(const std::vector<RewardOptions>& rewards, const std::string& name) {
   const std::vector<std::string> names = reward_names(rewards);
-  return static_cast<std::size_t>(std::find(names.begin(), names.end(), name) - names.begin());
+  const auto found = std::find(names.begin(), names.end(), name);
+  TAPER_EXPECT(found != names.end());
+  return static_cast<std::size_t>(found - names.begin());
 }
 
 }  // namespace taper

@@ -77,10 +77,10 @@ Setting setting_of(const std::string& text) {
 
 }  // namespace
 
-void write_placement_file(const std::filesystem::path& path, const PlacementFile& plan) {
-  PlanText text{plan.ranks, plan.models,  texts_of(plan.identity),
-                {},         plan.seconds, plan.flat_seconds};
-  for (const auto& [name, value] : plan.settings) text.settings.push_back(name + "=" + value);
+void write_placement_file(const std::filesystem::path& path, const PlacementFile& placement) {
+  PlanText text{placement.ranks,   placement.models,      texts_of(placement.identity), {},
+                placement.seconds, placement.flat_seconds};
+  for (const auto& [name, value] : placement.settings) text.settings.push_back(name + "=" + value);
   param::Schema schema;
   describe(schema, text);
   write_file_atomically(path, schema.current_yaml());
@@ -97,15 +97,16 @@ PlacementFile read_placement_file(const std::filesystem::path& path) {
   TAPER_VALIDATE(text.ranks > 0 && !text.settings.empty(),
                  path_text(path) << " is no plan (it has no Ranks or no Settings); make it with "
                                     "taper plan");
-  PlacementFile plan{text.ranks, text.models, {}, text.seconds, text.flat_seconds, {}};
+  PlacementFile placement{text.ranks, text.models, {}, text.seconds, text.flat_seconds, {}};
   try {
-    for (const std::string& setting : text.settings) plan.settings.push_back(setting_of(setting));
-    plan.identity = identity_of(text.identity);
+    for (const std::string& setting : text.settings)
+      placement.settings.push_back(setting_of(setting));
+    placement.identity = identity_of(text.identity);
   } catch (const Error& error) {
     TAPER_FAIL(ExitCode::kBadInput, path_text(path) << " is no plan (" << error.what()
                                                     << "); make it again with taper plan");
   }
-  return plan;
+  return placement;
 }
 
 void apply_placement_file(param::ParamFile& file) {
@@ -120,21 +121,22 @@ void apply_placement_file(param::ParamFile& file) {
     file.set_default(path, value, std::string(kFile) + " " + options.file);
 }
 
-void require_placement_ranks(const std::filesystem::path& path, const PlacementFile& plan,
+void require_placement_ranks(const std::filesystem::path& path, const PlacementFile& placement,
                              int ranks) {
-  TAPER_VALIDATE(plan.ranks == ranks, kFile << " " << path_text(path) << " is a plan for "
-                                            << count_text(plan.ranks, "rank") << " (there are "
-                                            << ranks << ")" << kAdvice);
+  TAPER_VALIDATE(placement.ranks == ranks, kFile << " " << path_text(path) << " is a plan for "
+                                                 << count_text(placement.ranks, "rank")
+                                                 << " (there are " << ranks << ")" << kAdvice);
 }
 
-void require_fitting_placement(const std::filesystem::path& path, const PlacementFile& plan,
+void require_fitting_placement(const std::filesystem::path& path, const PlacementFile& placement,
                                int ranks, const std::vector<std::string>& models,
                                const ProfileIdentity& here) {
-  require_placement_ranks(path, plan, ranks);
-  TAPER_VALIDATE(plan.models == models,
-                 kFile << " " << path_text(path) << " is a plan for the models "
-                       << join(plan.models) << " (this run has " << join(models) << ")" << kAdvice);
-  const ProfileMatch match = compare_identity(plan.identity, here);
+  require_placement_ranks(path, placement, ranks);
+  TAPER_VALIDATE(placement.models == models, kFile << " " << path_text(path)
+                                                   << " is a plan for the models "
+                                                   << join(placement.models) << " (this run has "
+                                                   << join(models) << ")" << kAdvice);
+  const ProfileMatch match = compare_identity(placement.identity, here);
   TAPER_VALIDATE(match.refusals.empty(),
                  kFile << " " << path_text(path)
                        << " is a plan for another run: " << join(match.refusals, "; ") << kAdvice);

@@ -22,7 +22,7 @@ struct PlacementFile {
 };
 
 // Replaces the file in one step. On one rank.
-void write_placement_file(const std::filesystem::path& path, const PlacementFile& plan);
+void write_placement_file(const std::filesystem::path& path, const PlacementFile& placement);
 // Throws Error naming the file, and the line, if it is missing or no plan.
 PlacementFile read_placement_file(const std::filesystem::path& path);
 
@@ -31,12 +31,12 @@ PlacementFile read_placement_file(const std::filesystem::path& path);
 void apply_placement_file(param::ParamFile& file);
 
 // Throws Error if the plan was made for another number of ranks: before its degrees are looked at.
-void require_placement_ranks(const std::filesystem::path& path, const PlacementFile& plan,
+void require_placement_ranks(const std::filesystem::path& path, const PlacementFile& placement,
                              int ranks);
 
 // Throws Error naming what differs if the plan was made for other ranks, models, machines or
 // transports than those of the run that has this identity; warns of another build or clock.
-void require_fitting_placement(const std::filesystem::path& path, const PlacementFile& plan,
+void require_fitting_placement(const std::filesystem::path& path, const PlacementFile& placement,
                                int ranks, const std::vector<std::string>& models,
                                const ProfileIdentity& here);
 

@@ -8,8 +8,8 @@
 namespace taper {
 namespace {
 
-// The weights that ranks hold are those of the smaller degree of training and rollout, where both
-// are on the same ranks.
+// The weights that ranks hold are those of the smaller degree of training and generation, where
+// both are on the same ranks.
 TrainingModelOptions model_options(const RunOptions& o, const Placement& placement,
                                    int generation_tp, MemoryPhase phase) {
   TrainPassOptions pass = o.pass_options();

@@ -18,7 +18,7 @@ namespace taper {
 // it has weights, which may be on other ranks.
 class Policy {
  public:
-  // `generation_tp`: the smallest tensor-parallel degree of the rollout, whose weights the ranks
+  // `generation_tp`: the smallest tensor-parallel degree of the generation, whose weights the ranks
   // that generate hold. `phase`: of the memory for training. Not collective.
   Policy(const RunOptions& options, const ModelFiles& files, const RankBlocks& blocks,
          const Placement& placement, int generation_tp, MemoryPhase phase);

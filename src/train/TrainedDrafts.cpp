@@ -16,10 +16,10 @@ TrainPassOptions pass_options(const RunOptions& o, MemoryPhase phase) {
   return pass;
 }
 
-class TrainedDraftModel final : public TrainedDrafts {
+class LearningDraftModel final : public TrainedDrafts {
  public:
-  TrainedDraftModel(const RunOptions& options, const ModelFiles& policy, const Ranks& ranks,
-                    MemoryPhase phase)
+  LearningDraftModel(const RunOptions& options, const ModelFiles& policy, const Ranks& ranks,
+                     MemoryPhase phase)
       : options_(options.rollout.speculation),
         valid_ids_(policy.valid_ids()),
         positions_(options.max_positions()),
@@ -65,10 +65,10 @@ TrainedExitsOptions exits_options(const RunOptions& options, MemoryPhase phase) 
 }
 
 // Exits learn from streams of the policy that its training computes anyway.
-class ObservingExits final : public TrainedDrafts {
+class LearningExits final : public TrainedDrafts {
  public:
-  ObservingExits(const RunOptions& options, const ModelFiles& policy, const Ranks& ranks,
-                 MemoryPhase phase)
+  LearningExits(const RunOptions& options, const ModelFiles& policy, const Ranks& ranks,
+                MemoryPhase phase)
       : ranks_(ranks),
         files_(options.rollout.speculation.early_exits, options.rollout.names.early_exits, policy),
         exits_(files_, ranks, exits_options(options, phase)) {}
@@ -114,8 +114,8 @@ std::unique_ptr<TrainedDrafts> make_trained_drafts(const RunOptions& options,
   const SpeculationOptions& o = options.rollout.speculation;
   if (!o.trains_draft()) return nullptr;
   if (o.has_draft_model())
-    return std::make_unique<TrainedDraftModel>(options, policy, ranks, plan.phase("draft"));
-  return std::make_unique<ObservingExits>(options, policy, ranks, training_phase);
+    return std::make_unique<LearningDraftModel>(options, policy, ranks, plan.phase("draft"));
+  return std::make_unique<LearningExits>(options, policy, ranks, training_phase);
 }
 
 }  // namespace taper

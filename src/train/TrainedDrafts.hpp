@@ -22,7 +22,7 @@ class TrainedDrafts {
   // What this rank will hold. Not collective.
   virtual void add_memory(MemoryPlan& plan) const = 0;
   // Allocates, and begins with the weights of its directory. The policy, which has been created,
-  // must outlive it. Collective over the world.
+  // must outlive it, and learns no more when it has ended. Collective over the world.
   virtual void create(Arena& arena, Policy& policy) = 0;
   // What checkpoints have of it; one without it leaves the weights as they are.
   virtual std::vector<CheckpointPart> saved() = 0;

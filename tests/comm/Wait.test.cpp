@@ -10,15 +10,15 @@
 
 using namespace taper;
 
-TEST_CASE("a policy that is given stays") {
+TEST_CASE("a mode that is given stays") {
   CHECK(resolve_wait_mode(WaitMode::kBlock, MPI_COMM_WORLD) == WaitMode::kBlock);
   CHECK(resolve_wait_mode(WaitMode::kYield, MPI_COMM_WORLD) == WaitMode::kYield);
 }
 
 TEST_CASE("auto yields exactly where ranks outnumber cores, and equally on all ranks") {
-  const auto policy = resolve_wait_mode(WaitMode::kAuto, MPI_COMM_WORLD);
-  CHECK(policy != WaitMode::kAuto);
-  int mine = policy == WaitMode::kYield ? 1 : 0, least = mine, most = mine;
+  const auto mode = resolve_wait_mode(WaitMode::kAuto, MPI_COMM_WORLD);
+  CHECK(mode != WaitMode::kAuto);
+  int mine = mode == WaitMode::kYield ? 1 : 0, least = mine, most = mine;
   MPI_Allreduce(&mine, &least, 1, MPI_INT, MPI_MIN, MPI_COMM_WORLD);
   MPI_Allreduce(&mine, &most, 1, MPI_INT, MPI_MAX, MPI_COMM_WORLD);
   CHECK(least == most);
@@ -26,8 +26,8 @@ TEST_CASE("auto yields exactly where ranks outnumber cores, and equally on all r
   // All ranks of the tests run on one host.
   int ranks = 0;
   MPI_Comm_size(MPI_COMM_WORLD, &ranks);
-  if (ranks == 1) CHECK(policy == WaitMode::kBlock);
-  if (ranks > 1 && affinity_cores().size() == 1) CHECK(policy == WaitMode::kYield);
+  if (ranks == 1) CHECK(mode == WaitMode::kBlock);
+  if (ranks > 1 && affinity_cores().size() == 1) CHECK(mode == WaitMode::kYield);
   CHECK(is_oversubscribed(3, 2));
   CHECK_FALSE(is_oversubscribed(2, 2));
 }

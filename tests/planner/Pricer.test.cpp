@@ -30,7 +30,7 @@ struct Pricing : Tail {
   std::int64_t mean_end(int count) {
     std::int64_t sum = 0;
     for (int k = 0; k < kScenarios; ++k)
-      sum += pricer.run(static_cast<std::size_t>(k)).ends()[static_cast<std::size_t>(count) - 1];
+      sum += pricer.played(static_cast<std::size_t>(k)).ends()[static_cast<std::size_t>(count) - 1];
     return sum / kScenarios;
   }
 };
@@ -47,7 +47,7 @@ TEST_CASE_METHOD(Pricing, "the price of staying is the time to the last sequence
   REQUIRE(stay.rest_ns.size() == kScenarios);
   std::int64_t sum = 0;
   for (std::size_t k = 0; k < kScenarios; ++k) {
-    PlayedGeneration run = pricer.run(k);
+    PlayedGeneration run = pricer.played(k);
     CHECK(run.alive() == kSequences);
     CHECK(stay.rest_ns[k] == run.finish());
     sum += stay.rest_ns[k];
@@ -63,7 +63,7 @@ TEST_CASE_METHOD(Pricing, "a plan that switches later has the price of a run tha
   pricer.price(later, kScenarios);
   const std::vector<SwitchRule> rules = later.rules;
   for (std::size_t k = 0; k < kScenarios; ++k) {
-    PlayedGeneration run = pricer.run(k);
+    PlayedGeneration run = pricer.played(k);
     CHECK(later.rest_ns[k] == run.finish(rules));
     CHECK(run.snapshot(0).epoch == 1);
   }
@@ -76,9 +76,9 @@ TEST_CASE_METHOD(Pricing, "a switch that happens now has its cost, and nothing t
   pricer.price(now, kScenarios);
   CHECK(now.next_ns == 0);
   CHECK(now.cost_ns > 0);
-  CHECK(now.cost_ns == pricer.run(0).plan_change(*uniform[2], Repack::kNo).cost.total());
+  CHECK(now.cost_ns == pricer.played(0).plan_change(*uniform[2], Repack::kNo).cost.total());
   for (std::size_t k = 0; k < kScenarios; ++k) {
-    PlayedGeneration run = pricer.run(k);
+    PlayedGeneration run = pricer.played(k);
     run.switch_to(*uniform[2], Repack::kNo);
     CHECK(now.rest_ns[k] == run.finish());
   }

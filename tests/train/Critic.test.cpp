@@ -166,7 +166,7 @@ TEST_CASE("the memory plan has all models, and what is used in turn counts once"
   const auto always = [](const TrainJob& job) {
     return job.memory_plan().bytes(MemoryPhase::kAlways);
   };
-  // Passes and gradients of the critic share the memory of rollout and training.
+  // Passes and gradients of the critic share the memory of generation and training.
   MemoryPlan plan = with.memory_plan();
   CHECK(plan.bytes(plan.phase("critic")) > 0);
   CHECK(with.memory_plan().total() - without.memory_plan().total() ==

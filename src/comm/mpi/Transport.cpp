@@ -14,8 +14,8 @@ namespace {
 
 constexpr int kTag = 1;
 
-// Calls block() or post(&request) and waits, by the policy of the group. All ranks of a group have
-// the same policy: blocking and non-blocking collectives must not be mixed in one operation.
+// Calls block() or post(&request) and waits, in the mode of the group. All ranks of a group have
+// the same mode: blocking and non-blocking collectives must not be mixed in one operation.
 template <class Block, class Post>
 void complete(const Group& group, const Block& block, const Post& post) {
   if (group.wait() == WaitMode::kBlock) {
