@@ -14,8 +14,10 @@ void CallRecord::note(const char* name, const std::string& model, const ModelLay
                       const std::function<void()>& work) {
   listener_.begins(name);
   CallSpan span{name, model, layout, clock_.seconds()};
+  const double waited = progress_.seconds_in_collectives();
   work();
   span.end_s = clock_.seconds();
+  span.wait_s = progress_.seconds_in_collectives() - waited;
   spans_.push_back(std::move(span));
 }
 

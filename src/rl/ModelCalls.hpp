@@ -14,6 +14,7 @@
 
 #include "base/MetricValues.hpp"
 #include "base/Timer.hpp"
+#include "comm/Progress.hpp"
 #include "rl/SampleSet.hpp"
 #include "shard/ModelLayout.hpp"
 
@@ -36,10 +37,11 @@ struct CallSpan {
   std::string name, model;
   ModelLayout layout;
   double begin_s = 0.0, end_s = 0.0;
+  double wait_s = 0.0;  // of it inside of collectives
 
   template <class Self>
   static auto fields(Self& self) {
-    return std::tie(self.name, self.model, self.layout, self.begin_s, self.end_s);
+    return std::tie(self.name, self.model, self.layout, self.begin_s, self.end_s, self.wait_s);
   }
 };
 
@@ -52,7 +54,9 @@ struct PhaseListener {
 // The calls of an iteration on this rank, from its begin on.
 class CallRecord {
  public:
-  explicit CallRecord(PhaseListener listener) : listener_(std::move(listener)) {}
+  // `progress` is that of this rank and must outlive it.
+  CallRecord(PhaseListener listener, const Progress& progress)
+      : listener_(std::move(listener)), progress_(progress) {}
 
   const PhaseListener& phase() const { return listener_; }
   // Does the work of a model in a phase of that name.
@@ -62,6 +66,7 @@ class CallRecord {
 
  private:
   PhaseListener listener_;
+  const Progress& progress_;
   Timer clock_;
   std::vector<CallSpan> spans_;
 };

@@ -27,6 +27,7 @@ std::vector<DoneCall> gather_calls(const Group& world, const std::vector<CallSpa
       call.begin_s = std::min(call.begin_s, span.begin_s);
       call.end_s = std::max(call.end_s, span.end_s);
       call.busy_s += (span.end_s - span.begin_s) / span.layout.grid.ranks();
+      call.wait_s += span.wait_s / span.layout.grid.ranks();
     }
   }
   std::vector<DoneCall> calls;
@@ -46,7 +47,8 @@ void add_calls(RunFile& file, std::int64_t iteration, const std::vector<DoneCall
                      {"dp", std::int64_t{call.layout.grid.dp}},
                      {"start_s", call.begin_s},
                      {"end_s", call.end_s},
-                     {"busy_s", call.busy_s}});
+                     {"busy_s", call.busy_s},
+                     {"wait_s", call.wait_s}});
 }
 
 }  // namespace taper

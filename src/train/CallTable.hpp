@@ -14,11 +14,12 @@
 namespace taper {
 
 // A call as its ranks have made it: from the first that began to the last that ended, and the mean
-// time that they worked. In seconds since the iteration began.
+// times that they were at it, and inside of collectives for it. In seconds since the iteration
+// began.
 struct DoneCall {
   std::string name, model;
   ModelLayout layout;
-  double begin_s = 0.0, end_s = 0.0, busy_s = 0.0;
+  double begin_s = 0.0, end_s = 0.0, busy_s = 0.0, wait_s = 0.0;
 };
 
 // The calls of all ranks in the order in which they began; on rank 0, elsewhere none. Collective

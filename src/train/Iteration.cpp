@@ -17,7 +17,8 @@ IterationEnd TrainJob::iterate(std::int64_t iteration) {
   ranks_.progress.set_iteration(iteration);
   PhaseTimer timer(ranks_.progress);
   CallRecord calls({[&timer](const char* phase) { timer.start(phase); },
-                    [&timer](const char* phase) { timer.expect(phase); }});
+                    [&timer](const char* phase) { timer.expect(phase); }},
+                   ranks_.progress);
   MetricValues metrics{{"training/global_step", static_cast<double>(iteration)}};
   if (evaluation_.is_due(iteration)) {
     timer.start("testing");

@@ -154,7 +154,7 @@ TEST_CASE("models judge on ranks of their own, beside other calls") {
                            return MetricValues{};
                          },
                          {SampleFigure::of(&Sample::values)}};
-  CallRecord record({[](const char*) {}, [](const char*) {}});
+  CallRecord record({[](const char*) {}, [](const char*) {}}, f.ranks.progress);
   SampleSet set = judge.finish(f.mine(), {}, {&values, 1}, &record).value();
   const std::size_t calls = (low.ranks != nullptr) + 2 * (high.ranks != nullptr);
   CHECK(record.spans().size() == calls);

@@ -11,6 +11,7 @@
 
 #include "base/Random.hpp"
 #include "comm/Collectives.hpp"
+#include "comm/Progress.hpp"
 #include "support/AllSamples.hpp"
 
 using namespace taper;
@@ -94,7 +95,8 @@ TEST_CASE("calls on any ranks add the same figures, whatever time they take") {
                                 [c](Sample& s, std::vector<float> v) { s.rewards[c] = v.front(); }};
       calls.push_back({"call", "model", layout, blocks.find(layout), work, {figure}});
     }
-    CallRecord record({[](const char*) {}, [](const char*) {}});
+    const Progress progress;
+    CallRecord record({[](const char*) {}, [](const char*) {}}, progress);
     const MetricValues figures = make_calls(set, world, calls, &record);
     REQUIRE(figures.size() == calls.size());
     std::size_t here = 0;
@@ -118,6 +120,7 @@ TEST_CASE("calls on ranks that are not shared overlap") {
   std::vector<Sample> start;
   if (world.rank() == 0) start = samples();
   SampleSet set(world, std::move(start));
+  Progress progress;
   // Each waits for a message of the other one in the middle of its call.
   std::vector<ModelCall> calls;
   for (int rank = 0; rank < 2; ++rank)
@@ -126,16 +129,20 @@ TEST_CASE("calls on ranks that are not shared overlap") {
                      {rank, {1, 1}},
                      world.rank() == rank ? &self : nullptr,
                      [&, rank](SampleSet&) {
+                       const LibraryWait wait(progress, "sendrecv", 2);
                        int told = rank, heard = -1;
                        MPI_Sendrecv(&told, 1, MPI_INT, 1 - rank, 0, &heard, 1, MPI_INT, 1 - rank, 0,
                                     world.comm(), MPI_STATUS_IGNORE);
                        CHECK(heard == 1 - rank);
                        return MetricValues{};
                      }});
-  CallRecord record({[](const char*) {}, [](const char*) {}});
+  CallRecord record({[](const char*) {}, [](const char*) {}}, progress);
   make_calls(set, world, calls, &record);
   CHECK(record.spans().size() == (world.rank() < 2 ? 1u : 0u));
-  for (const CallSpan& span : record.spans()) CHECK(span.begin_s <= span.end_s);
+  for (const CallSpan& span : record.spans()) {
+    CHECK(span.wait_s > 0.0);
+    CHECK(span.wait_s <= span.end_s - span.begin_s);
+  }
 }
 
 TEST_CASE("phases are told to all ranks, those of other ranks as such") {
@@ -145,8 +152,10 @@ TEST_CASE("phases are told to all ranks, those of other ranks as such") {
   if (world.rank() == 0) start = samples();
   SampleSet set(world, std::move(start));
   std::vector<std::string> told, elsewhere;
+  const Progress progress;
   CallRecord record({[&](const char* phase) { told.push_back(phase); },
-                     [&](const char* phase) { elsewhere.push_back(phase); }});
+                     [&](const char* phase) { elsewhere.push_back(phase); }},
+                    progress);
   const auto nothing = [](SampleSet&) { return MetricValues{}; };
   const int last = world.size() - 1;
   const ModelCall call{

@@ -19,7 +19,7 @@ TEST_CASE("a call lasts from its first rank's begin to its last one's end") {
   const ModelLayout all{0, {1, ranks}}, last{ranks - 1, {1, 1}};
   // Rank r is r / 10 later; the last one scores as well, twice.
   const double late = 0.1 * me;
-  std::vector<CallSpan> mine{{"gen", "policy", all, 0.5 + late, 1.5 + late}};
+  std::vector<CallSpan> mine{{"gen", "policy", all, 0.5 + late, 1.5 + late, late}};
   for (const double begin : {3.0, 5.0})
     if (me == ranks - 1) mine.push_back({"ref", "reference", last, begin, begin + 0.25});
   mine.push_back({"update_actor", "policy", all, 7.0, 8.0 + late});
@@ -38,6 +38,7 @@ TEST_CASE("a call lasts from its first rank's begin to its last one's end") {
   CHECK(calls[0].begin_s == Approx(0.5));
   CHECK(calls[0].end_s == Approx(1.5 + latest));
   CHECK(calls[0].busy_s == Approx(1.0));
+  CHECK(calls[0].wait_s == Approx(latest / 2));
   CHECK(calls[1].name == "ref");
   CHECK(calls[1].layout == last);
   CHECK(calls[1].begin_s == Approx(3.0));

@@ -186,17 +186,20 @@ Columns round_columns() {
 }
 
 Columns call_columns() {
-  return {{"call", kText, "1",
-           "gen, reward_model, ref, values, update_critic or update_actor: as the phases of these "
-           "names"},
-          {"model", kText, "1", "policy, critic, reference, or the name of a reward"},
-          {"first_rank", kI64, "1", "first rank of the model"},
-          {"ranks", kI64, "1", "ranks of the model, from the first on"},
-          {"tp", kI64, "1", "tensor-parallel degree; of gen the smallest of the generation"},
-          {"dp", kI64, "1", "replicas"},
-          {"start_s", kF64, "s", "since the begin of the iteration, when its first rank began"},
-          {"end_s", kF64, "s", "the same, when its last rank ended"},
-          {"busy_s", kF64, "s", "time that a rank worked at it, mean over its ranks"}};
+  return {
+      {"call", kText, "1",
+       "gen, reward_model, ref, values, update_critic or update_actor: as the phases of these "
+       "names"},
+      {"model", kText, "1", "policy, critic, reference, or the name of a reward"},
+      {"first_rank", kI64, "1", "first rank of the model"},
+      {"ranks", kI64, "1", "ranks of the model, from the first on"},
+      {"tp", kI64, "1", "tensor-parallel degree; of gen the smallest of the generation"},
+      {"dp", kI64, "1", "replicas"},
+      {"start_s", kF64, "s", "since the begin of the iteration, when its first rank began"},
+      {"end_s", kF64, "s", "the same, when its last rank ended"},
+      {"busy_s", kF64, "s", "time that a rank was at it, mean over its ranks"},
+      {"wait_s", kF64, "s",
+       "of that, inside of collectives of its ranks: communication, and waiting for the slowest"}};
 }
 
 Columns balance_columns() {
