@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "checkpoint/StateFile.hpp"
 
+#include <fcntl.h>
+
 #include <algorithm>
 #include <array>
 #include <iterator>
@@ -10,6 +12,7 @@
 #include "base/Checksum.hpp"
 #include "base/Error.hpp"
 #include "base/Path.hpp"
+#include "io/Descriptor.hpp"
 #include "io/Hdf5File.hpp"
 #include "kernels/copy.hpp"
 #include "optim/Ownership.hpp"
@@ -120,18 +123,21 @@ std::string shape_of(const ModelConfig& c) {
 
 }  // namespace
 
-void write_state(const std::filesystem::path& path, const ModelFiles& files,
-                 const TrainingModel& model, const StateInfo& info) {
-  const Ranks& ranks = model.ranks();
-  const ParamTable& table = files.table;
-  const auto owned = owned_units(table, model.optimizer());
-  const auto state = state_of(model.optimizer());
-  const Ownership owners = owned_pieces(table, ranks.chain, {0, model.layout()});
-  const LibraryWait wait(ranks.progress, "write_state", ranks.size());
-  Hdf5File file = Hdf5File::create_parallel(path, ranks.world().comm());
+namespace {
+
+// Where the arrays of a tensor begin in the file, in bytes.
+struct TensorPlaces {
+  std::array<std::int64_t, 3> values;  // by kind
+  std::int64_t hashes;
+};
+
+// Makes the file with all but the elements of these arrays. On one rank.
+std::vector<TensorPlaces> lay_out_state(const std::filesystem::path& path, const ModelFiles& files,
+                                        const RankGrid& layout, const StateInfo& info) {
+  Hdf5File file = Hdf5File::create(path);
   write_format(file, state_schema());
   file.set_attribute("/", "model", shape_of(files.config));
-  file.set_attribute("/", "layout", to_string(model.layout()));
+  file.set_attribute("/", "layout", to_string(layout));
   file.set_attribute("/", "iteration", info.iteration);
   file.set_attribute("/", "optimizer_steps", info.optimizer_steps);
   file.set_attribute("/", "seed", static_cast<std::int64_t>(info.seed));
@@ -144,17 +150,45 @@ void write_state(const std::filesystem::path& path, const ModelFiles& files,
   if (info.examples && !info.examples->command.empty())
     file.set_attribute("/", "command", info.examples->command);
   if (!info.anchors.empty()) file.write_string("/anchors", text_of(words_of(info.anchors)));
-  const DatasetOptions plain{0, Checksum::kNone};  // own checksums, and weights do not compress
+  std::vector<TensorPlaces> places;
+  for (const ParamTensor& tensor : files.table.tensors()) {
+    TensorPlaces& place = places.emplace_back();
+    for (std::size_t k = 0; k < kKinds.size(); ++k)
+      place.values[k] =
+          file.reserve<float>(kKinds[k] + tensor.name, {tensor.units, tensor.unit_size()});
+    place.hashes = file.reserve<std::uint64_t>("/hash/" + tensor.name, {tensor.units, 3});
+  }
+  file.close();
+  detail::Descriptor whole(path, O_WRONLY);
+  whole.reserve(whole.size());
+  whole.close();
+  return places;
+}
+
+}  // namespace
+
+// One rank lays the file out and the others write at the places that it tells: collective HDF5
+// takes several collective calls for each array, which is slow where ranks share cores.
+void write_state(const std::filesystem::path& path, const ModelFiles& files,
+                 const TrainingModel& model, const StateInfo& info) {
+  const Ranks& ranks = model.ranks();
+  const ParamTable& table = files.table;
+  const auto owned = owned_units(table, model.optimizer());
+  const auto state = state_of(model.optimizer());
+  const Ownership owners = owned_pieces(table, ranks.chain, {0, model.layout()});
+  const auto places =
+      from_rank_0(ranks, [&] { return lay_out_state(path, files, model.layout(), info); });
+  detail::Descriptor file(path, O_WRONLY);
   std::vector<float> buffer;
   for (std::size_t t = 0; t < owned.size(); ++t) {
     ranks.progress.set_step(static_cast<std::int64_t>(t));
-    const ParamTensor& tensor = table.tensors()[t];
-    const std::int64_t unit = tensor.unit_size(), units = tensor.units;
+    const std::int64_t unit = table.tensors()[t].unit_size();
     const Range written = written_units(owned[t].units, ranks.rank(), [&](int unit) {
       return owners[table.first_piece(static_cast<int>(t)) + unit].front();
     });
     const std::int64_t mine = written.size(), begin = written.begin;
-    const std::int64_t skipped = mine > 0 ? (begin - owned[t].units.begin) * unit : 0;
+    if (mine == 0) continue;
+    const std::int64_t skipped = (begin - owned[t].units.begin) * unit;
     std::vector<std::uint64_t> hashes(static_cast<std::size_t>(mine * 3));
     for (std::size_t k = 0; k < kKinds.size(); ++k) {
       const std::span<const float> values =
@@ -162,14 +196,15 @@ void write_state(const std::filesystem::path& path, const ModelFiles& files,
                       ConstFloatVector(state[k] + owned[t].offset + skipped,
                                        static_cast<std::size_t>(mine * unit)),
                       buffer);
-      file.write_slab<float>(kKinds[k] + tensor.name, {units, unit}, {begin, 0}, values,
-                             {mine, unit}, plain);
+      file.write_at(places[t].values[k] + begin * unit * std::int64_t{sizeof(float)},
+                    std::as_bytes(values));
       for (std::int64_t u = 0; u < mine; ++u)
         hashes[u * 3 + k] = checksum_of(values.subspan(u * unit, unit));
     }
-    file.write_slab<std::uint64_t>("/hash/" + tensor.name, {units, 3}, {begin, 0}, hashes,
-                                   {mine, 3}, plain);
+    file.write_at(places[t].hashes + begin * 3 * std::int64_t{sizeof(std::uint64_t)},
+                  std::as_bytes(std::span<const std::uint64_t>(hashes)));
   }
+  file.sync();
   file.close();
 }
 

@@ -44,7 +44,7 @@ Hdf5Id untimed_properties(const std::string& file, hid_t kind) {
   return list;
 }
 
-Hdf5Id create_with(const std::string& file, const Hdf5Id& access) {
+Hdf5Id create_file(const std::string& file, const Hdf5Id& access) {
   const Hdf5Id creation = untimed_properties(file, H5P_FILE_CREATE);
   return {
       TAPER_HDF5_CALL(file, H5Fcreate(file.c_str(), H5F_ACC_TRUNC, creation.get(), access.get())),
@@ -129,7 +129,7 @@ Hdf5File Hdf5File::open_read(const std::filesystem::path& path) {
 }
 
 Hdf5File Hdf5File::create(const std::filesystem::path& path) {
-  return {path.string(), create_with(path.string(), access_properties(path.string())),
+  return {path.string(), create_file(path.string(), access_properties(path.string())),
           MPI_COMM_NULL};
 }
 
@@ -140,13 +140,13 @@ Hdf5File Hdf5File::create_in_memory(const std::string& name) {
   // HDF5 1.10 clears a flag in the image of a newer superblock without renewing its checksum; the
   // oldest has none.
   TAPER_HDF5_CALL(name, H5Pset_libver_bounds(access.get(), H5F_LIBVER_EARLIEST, H5F_LIBVER_V110));
-  return {name, create_with(name, access), MPI_COMM_NULL};
+  return {name, create_file(name, access), MPI_COMM_NULL};
 }
 
 Hdf5File Hdf5File::create_parallel(const std::filesystem::path& path, MPI_Comm comm) {
   const Hdf5Id access = parallel_access_properties(path.string(), comm);
   TAPER_HDF5_CALL(path.string(), H5Pset_coll_metadata_write(access.get(), true));
-  return {path.string(), create_with(path.string(), access), comm};
+  return {path.string(), create_file(path.string(), access), comm};
 }
 
 Hdf5File::~Hdf5File() {
@@ -276,20 +276,38 @@ void Hdf5File::create_parent(const std::string& name) {
 
 // --- numbers
 
+Hdf5Id Hdf5File::create_with(const std::string& name, hid_t type, const Dims& dims,
+                             const Hdf5Id& properties) {
+  TAPER_INSIST(!exists(name), path_ << " already has " << name << " (names must be distinct)");
+  const Hdf5Id space = detail::make_space(path_, dims);
+  create_parent(name);
+  return {TAPER_HDF5_CALL(path_, H5Dcreate2(file_.get(), name.c_str(), type, space.get(),
+                                            H5P_DEFAULT, properties.get(), H5P_DEFAULT)),
+          H5Dclose};
+}
+
 Hdf5Id Hdf5File::create_raw(const std::string& name, hid_t type, const Dims& dims,
                             const DatasetOptions& options) {
   TAPER_INSIST(options.problems().empty(),
                path_ << ": " << name << ": " << join(options.problems()));
-  TAPER_INSIST(!exists(name), path_ << " already has " << name << " (names must be distinct)");
-  const Hdf5Id space = detail::make_space(path_, dims);
-  create_parent(name);
-  const Hdf5Id layout = detail::make_dataset_properties(path_, dims, H5Tget_size(type), options);
-  Hdf5Id dataset(TAPER_HDF5_CALL(path_, H5Dcreate2(file_.get(), name.c_str(), type, space.get(),
-                                                   H5P_DEFAULT, layout.get(), H5P_DEFAULT)),
-                 H5Dclose);
+  Hdf5Id dataset = create_with(
+      name, type, dims, detail::make_dataset_properties(path_, dims, H5Tget_size(type), options));
   if (!options.units.empty()) set_attribute(name, "units", options.units);
   if (!options.description.empty()) set_attribute(name, "description", options.description);
   return dataset;
+}
+
+std::int64_t Hdf5File::reserve_raw(const std::string& name, hid_t type, const Dims& dims) {
+  TAPER_EXPECT(!parallel_);
+  const Hdf5Id properties =
+      detail::make_dataset_properties(path_, dims, H5Tget_size(type), {0, Checksum::kNone});
+  TAPER_HDF5_CALL(path_, H5Pset_alloc_time(properties.get(), H5D_ALLOC_TIME_EARLY));
+  TAPER_HDF5_CALL(path_, H5Pset_fill_time(properties.get(), H5D_FILL_TIME_NEVER));
+  const Hdf5Id dataset = create_with(name, type, dims, properties);
+  if (product(dims) == 0) return 0;
+  const haddr_t begin = H5Dget_offset(dataset.get());
+  TAPER_INSIST(begin != HADDR_UNDEF, path_ << ": " << name << " has no place in the file");
+  return static_cast<std::int64_t>(begin);
 }
 
 void Hdf5File::write_raw(const std::string& name, hid_t type, const void* values, std::size_t count,

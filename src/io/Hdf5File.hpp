@@ -148,6 +148,13 @@ class Hdf5File {
     create_dataset<T>(name, global_dims, options);
     write_part<T>(name, offset, values, dims);
   }
+  // An array whose elements others write into the closed file (Descriptor::write_at), in native
+  // form: one piece, not filled. Returns where they begin, in bytes from the begin of the file; 0
+  // if there are none. Serial files only.
+  template <detail::Hdf5Number T>
+  std::int64_t reserve(const std::string& name, const Dims& dims) {
+    return reserve_raw(name, detail::native_type<T>(), dims);
+  }
   // Independent: any rank, any time.
   template <detail::Hdf5Number T>
   std::vector<T> read_slab(const std::string& name, const Dims& offset, const Dims& dims) const {
@@ -205,8 +212,11 @@ class Hdf5File {
   Hdf5Id open_object(const std::string& name) const;
   Hdf5Id open_attribute(const std::string& object, const std::string& name) const;
   void create_parent(const std::string& name);
+  Hdf5Id create_with(const std::string& name, hid_t type, const Dims& dims,
+                     const Hdf5Id& properties);
   Hdf5Id create_raw(const std::string& name, hid_t type, const Dims& dims,
                     const DatasetOptions& options);
+  std::int64_t reserve_raw(const std::string& name, hid_t type, const Dims& dims);
   void write_raw(const std::string& name, hid_t type, const void* values, std::size_t count,
                  const Dims& dims, const DatasetOptions& options);
   void write_part_raw(const std::string& name, hid_t type, const void* values, std::size_t count,

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "io/Hdf5File.hpp"
 
+#include <fcntl.h>
+
 #include <catch2/catch_template_test_macros.hpp>
 #include <catch2/catch_test_macros.hpp>
 #include <catch2/matchers/catch_matchers_exception.hpp>
@@ -10,6 +12,7 @@
 
 #include "base/Error.hpp"
 #include "io/AtomicFile.hpp"
+#include "io/Descriptor.hpp"
 #include "io/detail/Hdf5Layout.hpp"
 #include "support/Scratch.hpp"
 
@@ -73,6 +76,34 @@ TEST_CASE("empty arrays come back empty") {
   CHECK(file.read<double>("none").values.empty());
   CHECK(file.read<float>("flat").dims == Dims{0, 4});
   CHECK(file.read_slab<float>("flat", {0, 0}, {0, 4}).empty());
+}
+
+TEST_CASE("arrays are filled from outside at the places that were reserved for them") {
+  Scratch scratch;
+  const auto path = scratch / "a.h5";
+  const std::vector<float> values{1.5f, -2.0f, 3.25f, 0.0f, 5.0f, 6.0f};
+  const std::vector<std::uint64_t> words{1, ~std::uint64_t{0}};
+  std::int64_t floats = 0, integers = 0;
+  {
+    Hdf5File file = Hdf5File::create(path);
+    floats = file.reserve<float>("/g/floats", {3, 2});
+    CHECK(file.reserve<float>("/g/none", {0, 2}) == 0);
+    integers = file.reserve<std::uint64_t>("/words", {2});
+    file.set_attribute("/words", "note", "later");
+    file.close();
+  }
+  CHECK(Hdf5File::open_read(path).dims("/g/floats") == Dims{3, 2});
+  taper::detail::Descriptor file(path, O_WRONLY);
+  file.write_at(integers, std::as_bytes(std::span(words)));
+  file.write_at(floats + 2 * std::int64_t{sizeof(float)},
+                std::as_bytes(std::span(values).subspan(2)));
+  file.write_at(floats, std::as_bytes(std::span(values).first(2)));
+  file.close();
+  const Hdf5File read = Hdf5File::open_read(path);
+  CHECK(read.read<float>("/g/floats").values == values);
+  CHECK(read.read<std::uint64_t>("/words").values == words);
+  CHECK(read.read<float>("/g/none").values.empty());
+  read.require_readable("/g/floats");
 }
 
 TEST_CASE("strings come back") {
