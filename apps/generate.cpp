@@ -55,8 +55,8 @@ int run_generate(int argc, char** argv) {
       .required();
   declare_sampling(line, options);
   line.choice("mode", options.mode,
-              "static: never change the layout; advise: log recommendations only; adaptive: change "
-              "it when it pays",
+              "static: never change the layout; advise: only record when it would be changed "
+              "(--record); adaptive: change it when it pays",
               named_planner_modes());
   line.text("profile", options.profile, "FILE",
             "latency profile of this model and machine, for advise and adaptive");

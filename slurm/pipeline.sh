@@ -26,7 +26,9 @@ last="$(printf '%s/checkpoints/iter_%06d' "$output" "$(value_of Training/Iterati
 job_options=()
 if [[ $static == no ]]; then
   mkdir -p "$(dirname "$output")"
-  profile="$(submit profile.sbatch --model "$model" --output "$output-profile.h5")"
+  profile="$(submit profile.sbatch --model "$model" --output "$output-profile.h5" \
+    --dtype "$(value_of "Model/Weight Type")" --arithmetic "$(value_of Model/Arithmetic)" \
+    --cache-type "$(value_of "Model/Cache Type")")"
   printf 'profile %s\n' "$profile"
   job_options=("--dependency=afterok:$profile" --kill-on-invalid-dep=yes)
   run+=(--set "Rollout/Mode=adaptive" --set "Rollout/Profile=$output-profile.h5")

@@ -305,9 +305,7 @@ std::int64_t Hdf5File::reserve_raw(const std::string& name, hid_t type, const Di
   TAPER_HDF5_CALL(path_, H5Pset_fill_time(properties.get(), H5D_FILL_TIME_NEVER));
   const Hdf5Id dataset = create_with(name, type, dims, properties);
   if (product(dims) == 0) return 0;
-  const haddr_t begin = H5Dget_offset(dataset.get());
-  TAPER_INSIST(begin != HADDR_UNDEF, path_ << ": " << name << " has no place in the file");
-  return static_cast<std::int64_t>(begin);
+  return TAPER_HDF5_CALL(path_, static_cast<std::int64_t>(H5Dget_offset(dataset.get())));
 }
 
 void Hdf5File::write_raw(const std::string& name, hid_t type, const void* values, std::size_t count,

@@ -52,6 +52,7 @@ struct Decision {
   std::int64_t wait_ns = 0;  // nothing is likely to be different before that
   std::string reason;        // a short text for logs
   std::uint64_t hash = 0;    // of epoch, consultation and plan, to be compared between ranks
+  bool pays = false;         // to carry out `plan` now, which only some modes do
 };
 
 // Exact state of one sequence at a meeting.

@@ -150,6 +150,7 @@ Decision Planner::decide(const Snapshot& snapshot) {
   if (!s.budget.affords(plans[best].cost_ns, snapshot.elapsed_ns + plans.front().mean()))
     return answer("the switching budget is spent");
   if (snapshot.consultation < s.switching.wait_until) return answer("refused at the last meetings");
+  decision.pays = true;
   decision.act = s.options.mode == PlannerMode::kAdaptive;
   if (decision.act) s.switching.acted_in_epoch = snapshot.epoch;
   return answer("switching pays");

@@ -102,9 +102,9 @@ Facts transport_settings(const std::vector<std::string>& environment, const std:
   const bool is_open_mpi = library.starts_with("Open MPI");
   const std::string_view prefixes[] = {"UCX_", "FI_", "NCCL_",
                                        is_open_mpi ? "OMPI_MCA_" : "MPIR_CVAR_"};
-  // What is written where, and which ranks may share cores.
-  constexpr std::string_view kHarmless[] = {"LOG", "DEBUG",   "WARN", "STATS",
-                                            "VFS", "VERBOSE", "rmaps"};
+  // What is written where, which ranks may share cores, and the host that mpiexec tells each rank.
+  constexpr std::string_view kHarmless[] = {"LOG", "DEBUG",   "WARN",  "STATS",
+                                            "VFS", "VERBOSE", "rmaps", "INTERFACE_HOSTNAME"};
   Facts facts;
   for (const std::string& entry : environment) {
     const auto equals = entry.find('=');

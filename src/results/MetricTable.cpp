@@ -125,6 +125,8 @@ const Table kCorrection = {
 
 const Table kAdaptive = {
     {"adaptive/switches", "1", "changes of layout carried out in the iteration"},
+    {"adaptive/advised", "1",
+     "generations in which the planner would have changed the layout (Rollout/Mode advise)"},
     {"adaptive/switch_time_s", "s", "time of these changes on rank 0, meetings included"},
     {"adaptive/consultations", "1", "snapshots that rank 0 exchanged with the other leaders"},
     {"adaptive/consult_time_s", "s", "time of rank 0 for these and for choosing the first layout"},

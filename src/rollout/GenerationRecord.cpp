@@ -172,6 +172,14 @@ MetricValues adaptive_metrics(std::span<const GenerationReport> reports) {
           {"adaptive/extra_bytes", extra}};
 }
 
+// Generations in which the planner would have changed the layout, had it been allowed to.
+double count_advised(std::span<const GenerationReport> reports) {
+  return count(std::ranges::count_if(reports, [](const GenerationReport& report) {
+    return std::ranges::any_of(report.decisions,
+                               [](const ConsultationRecord& c) { return c.decision.pays; });
+  }));
+}
+
 MetricValues speculation_metrics(std::span<const GenerationReport> reports) {
   DecodeTotals all;
   for (const GenerationReport& report : reports) all.add(report.speculation.total());
@@ -193,6 +201,8 @@ MetricValues generation_metrics(const GeneratorOptions& options,
                                 std::span<const GenerationReport> reports) {
   MetricValues metrics;
   if (options.may_change_layout()) add(metrics, adaptive_metrics(reports));
+  if (options.mode == PlannerMode::kAdvise)
+    metrics.emplace_back("adaptive/advised", count_advised(reports));
   if (options.speculation.is_on()) add(metrics, speculation_metrics(reports));
   return metrics;
 }

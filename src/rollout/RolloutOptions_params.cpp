@@ -40,7 +40,8 @@ void describe_rollout(param::Section& schema, RolloutOptions& o) {
             "Ranks per replica during generation; if the layout changes, the smallest degree")
       .at_least(1);
   s.choice("Mode", o.mode,
-           "static: never change the layout during generation; advise: log recommendations only; "
+           "static: never change the layout during generation; advise: only say when it would be "
+           "changed; "
            "adaptive: change it when it pays",
            named_planner_modes());
   s.text("Profile", o.profile, "Latency profile of this model and machine, made by taper profile");

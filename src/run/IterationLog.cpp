@@ -137,6 +137,7 @@ void IterationLog::print_line(std::int64_t iteration, const MetricValues& m) {
     text += "   held-out" + figures;
   if (const double v = value_of(m, "adaptive/switches"); v > 0)
     text += "   " + count_text(static_cast<std::int64_t>(v), "layout change");
+  if (value_of(m, "adaptive/advised") > 0) text += "   layout change advised";
   TAPER_INFO(text);
 }
 

@@ -155,6 +155,7 @@ TEST_CASE("a mode that must not act does not, and says what it would do") {
   advisor.begin(workload(64));
   const Decision advice = advisor.decide(tail(Layout::uniform(1, chain)));
   CHECK_FALSE(advice.act);
+  CHECK(advice.pays);
   CHECK(advice.plan.layout != Layout::uniform(1, chain));
   CHECK(advice.reason == "switching pays");
   options.mode = PlannerMode::kStatic;

@@ -10,16 +10,13 @@
 using namespace taper;
 using namespace taper::test;
 
-TEST_CASE("settings of the transport count, those of its logging do not") {
-  const std::vector<std::string> environment{"UCX_TLS=tcp,self",
-                                             "SHELL=sh",
-                                             "MPIR_CVAR_NOLOCAL=1",
-                                             "UCX_LOG_LEVEL=info",
-                                             "MPIR_CVAR_DEBUG_SUMMARY=1",
-                                             "UCX_NET_DEVICES=",
-                                             "UCX",
-                                             "OMPI_MCA_btl=tcp,self",
-                                             "OMPI_MCA_rmaps_base_oversubscribe=1"};
+TEST_CASE("settings of the transport count, those of its logging and the host do not") {
+  const std::vector<std::string> environment{
+      "UCX_TLS=tcp,self",          "SHELL=sh",
+      "MPIR_CVAR_NOLOCAL=1",       "UCX_LOG_LEVEL=info",
+      "MPIR_CVAR_DEBUG_SUMMARY=1", "MPIR_CVAR_CH3_INTERFACE_HOSTNAME=node7",
+      "UCX_NET_DEVICES=",          "UCX",
+      "OMPI_MCA_btl=tcp,self",     "OMPI_MCA_rmaps_base_oversubscribe=1"};
   const Facts both{{"UCX_TLS", "tcp,self"}, {"UCX_NET_DEVICES", ""}};
   Facts mpich = both, open_mpi = both;
   mpich["MPIR_CVAR_NOLOCAL"] = "1";

@@ -91,6 +91,18 @@ TEST_CASE("totals of a generation that changes its layout") {
   CHECK(value(m, "adaptive/kv_bytes_moved") == 4096);
 }
 
+TEST_CASE("generations in which a change was advised are counted in that mode alone") {
+  std::vector<GenerationReport> reports{example(), example()};
+  const auto advised = [&](PlannerMode mode) {
+    return value(generation_metrics(options(mode, SpeculationMode::kOff), reports),
+                 "adaptive/advised");
+  };
+  CHECK(advised(PlannerMode::kAdvise) == 0);
+  reports.back().decisions.front().decision.pays = true;
+  CHECK(advised(PlannerMode::kAdvise) == 1);
+  CHECK(advised(PlannerMode::kAdaptive) == -1);
+}
+
 TEST_CASE("the account of a generation in run.h5") {
   const auto path = std::filesystem::temp_directory_path() /
                     ("taper-record-" + std::to_string(::getpid()) + ".h5");
