@@ -106,7 +106,7 @@ class LibraryWait {
   Progress& progress_;
 };
 
-// "phase rollout, iteration 3, step 17, in barrier number 5 of a group of 2 for 12.0 s"
+// "phase generation, iteration 3, step 17, in barrier number 5 of a group of 2 for 12.0 s"
 std::string to_string(const Progress::View& view);
 
 }  // namespace taper
