@@ -34,6 +34,9 @@ CRITIC_SHORT = [("values", 1, "kill"), ("update_critic", 1, "kill"), ("update_cr
 PLACED_SHORT = [("gen:5", 0, "kill"), ("ref", 0, "freeze"), ("values", 1, "throw"), ("update_actor", 1, "freeze"),
                 ("publish", 1, "kill"), ("wait", 0, "kill"), ("write_state:3", 1, "kill")]
 
+# With models on ranks of their own, the rank that alone has a phase.
+ONLY_ON = {"gen:5": 0, "ref": 0, "learn_early": 1, "values": 1, "update_critic": 1, "update_actor": 1,
+           "write_state:3": 1}
 EARLY_SHORT = [("learn_early", 1, "kill"), ("learn_early", 1, "throw"), ("learn_early", 1, "freeze"),
                ("gen:5", 0, "kill"), ("gen:5", 0, "freeze"), ("update_actor", 1, "kill")]
 
@@ -103,8 +106,8 @@ def main() -> None:
                      else (CRITIC_PHASES, CRITIC_SHORT) if args.critic
                      else (EARLY_PHASES, EARLY_SHORT) if args.early else (PHASES, SHORT))
     cases = grid(phases) if args.long else short
-    if args.early:  # where a phase is on one rank alone
-        cases = [c for c in cases if (c[0], c[1]) not in (("gen:5", 1), ("learn_early", 0))]
+    if args.placed or args.early:
+        cases = [case for case in cases if ONLY_ON.get(case[0], case[1]) == case[1]]
     with tempfile.TemporaryDirectory(prefix="taper-faults-") as scratch:
         runs = Runs(args, Path(scratch))
         model = runs.make_model()
