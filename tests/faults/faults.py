@@ -22,6 +22,8 @@ PHASES = ["testing", "gen", "gen:5", "reward", "ref", "adv", "update_actor", "pu
 CRITIC_PHASES = ["values", "update_critic"]  # of a PPO run
 EARLY_PHASES = ["gen:5", "learn_early", "update_actor"]  # of a run whose rank 1 learns while rank 0 generates
 PLACED_PHASES = ["gen:5", "ref", "values", "update_critic", "update_actor", "publish", "wait", "write_state:3"]
+# Before the checkpoint all faults leave the same behind: the short forms resume from some of them.
+RESUMED = ("gen:5", "write_state:3", "save_checkpoint:2", "values", "wait", "learn_early")
 ONLY_RANK_0 = ("save_checkpoint:2", "save_checkpoint:3")
 REPORT = {"kill": r"KILLED BY SIGNAL: 9|EXIT CODE: 9|signal 9|Killed", "throw": r"\[rank %d\] error: a fault on purpose",
           "freeze": r"no progress for more than \d+ s: phase", "stray": r"no progress for more than|failed on rank"}
@@ -115,8 +117,7 @@ def main() -> None:
         check(outcome.code == 0, "the undisturbed run failed", outcome.text)
         for phase, rank, kind in cases:
             if args.only in f"{phase}:{rank}:{kind}":
-                # Before the checkpoint all faults leave the same behind: the short form resumes from one of them.
-                resume = args.long or phase in ("gen:5", "write_state:3", "save_checkpoint:2", "values", "wait", "learn_early")
+                resume = args.long or phase in RESUMED
                 straight = weights(runs.folder / "straight")
                 seconds = run_case(runs, model, straight, phase, rank, kind, resume, **settings,
                                    **placement)
