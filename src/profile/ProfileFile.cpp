@@ -171,6 +171,9 @@ LatencyProfile read_checked(const std::filesystem::path& path) {
       path_text(path) << " is damaged (its checksum differs); measure it again: taper "
                          "profile");
   require_no_problems(p.problems(), path_text(path));
+  // Files of earlier versions have them.
+  std::erase_if(p.identity.transport,
+                [](const auto& fact) { return is_harmless_setting(fact.first); });
   return p;
 }
 

@@ -98,22 +98,26 @@ Facts shape_facts(const ModelConfig& c) {
       {"head_dim", std::to_string(c.head_dim)}, {"intermediate", std::to_string(c.intermediate)}};
 }
 
+bool is_harmless_setting(std::string_view name) {
+  // What is written where, which ranks may share cores, and the host that mpiexec tells each rank.
+  constexpr std::string_view kWords[] = {"LOG", "DEBUG",   "WARN",  "STATS",
+                                         "VFS", "VERBOSE", "rmaps", "INTERFACE_HOSTNAME"};
+  return std::any_of(std::begin(kWords), std::end(kWords), [&](std::string_view word) {
+    return name.find(word) != std::string_view::npos;
+  });
+}
+
 Facts transport_settings(const std::vector<std::string>& environment, const std::string& library) {
   const bool is_open_mpi = library.starts_with("Open MPI");
   const std::string_view prefixes[] = {"UCX_", "FI_", "NCCL_",
                                        is_open_mpi ? "OMPI_MCA_" : "MPIR_CVAR_"};
-  // What is written where, which ranks may share cores, and the host that mpiexec tells each rank.
-  constexpr std::string_view kHarmless[] = {"LOG", "DEBUG",   "WARN",  "STATS",
-                                            "VFS", "VERBOSE", "rmaps", "INTERFACE_HOSTNAME"};
   Facts facts;
   for (const std::string& entry : environment) {
     const auto equals = entry.find('=');
     const std::string name = entry.substr(0, equals);
     const auto begins = [&](std::string_view prefix) { return name.starts_with(prefix); };
-    const auto holds = [&](std::string_view word) { return name.find(word) != std::string::npos; };
     if (equals == std::string::npos ||
-        std::none_of(std::begin(prefixes), std::end(prefixes), begins) ||
-        std::any_of(std::begin(kHarmless), std::end(kHarmless), holds))
+        std::none_of(std::begin(prefixes), std::end(prefixes), begins) || is_harmless_setting(name))
       continue;
     facts[name] = entry.substr(equals + 1);
   }

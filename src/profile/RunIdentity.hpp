@@ -3,6 +3,7 @@
 
 #include <array>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "instance/ModelFiles.hpp"
@@ -19,8 +20,11 @@ ProfileIdentity gather_identity(const ModelFiles& files, WeightType type, const 
 // Of the facts of a model those that decide what a pass over its layers costs.
 Facts shape_facts(const ModelConfig& config);
 
+// Whether a setting of the transport, by its name, does not change its speed.
+bool is_harmless_setting(std::string_view name);
+
 // Of an environment as lines "NAME=value": the settings of the transport that change its speed
-// under this MPI library ("MPICH 4.0.2"), without those of logging and debugging. Sorted by name.
+// under this MPI library ("MPICH 4.0.2"), without harmless ones. Sorted by name.
 Facts transport_settings(const std::vector<std::string>& environment, const std::string& library);
 
 // The parts of an identity by name, in the order of their importance.

@@ -81,6 +81,14 @@ TEST_CASE("a profile survives its file") {
   CHECK(compare_identity(read.identity, written.identity).refusals.empty());
 }
 
+TEST_CASE("settings that change no speed, which earlier versions wrote, are not read") {
+  const ScratchFile file;
+  LatencyProfile written = sample();
+  written.identity.transport["MPIR_CVAR_CH3_INTERFACE_HOSTNAME"] = "node7";
+  write_profile(file.path, written);
+  CHECK(read_profile(file.path).identity.transport == sample().identity.transport);
+}
+
 TEST_CASE("passes of training are in a file only if they were measured, and must be possible") {
   const ScratchFile scratch;
   LatencyProfile written = sample();
