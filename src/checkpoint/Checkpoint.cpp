@@ -2,7 +2,6 @@
 #include "checkpoint/Checkpoint.hpp"
 
 #include <fcntl.h>
-#include <unistd.h>
 
 #include <algorithm>
 #include <utility>
@@ -14,6 +13,7 @@
 #include "checkpoint/SaveModel.hpp"
 #include "comm/Collectives.hpp"
 #include "io/AtomicFile.hpp"
+#include "io/Descriptor.hpp"
 #include "io/Json.hpp"
 #include "results/RunDirectory.hpp"
 
@@ -23,27 +23,6 @@ namespace {
 namespace fs = std::filesystem;
 
 constexpr const char* kUnfinished = ".writing";
-
-void sync_file(const fs::path& path) {
-  const int descriptor = ::open(path.c_str(), O_RDONLY | O_CLOEXEC);
-  const bool good = descriptor >= 0 && ::fsync(descriptor) == 0;
-  if (descriptor >= 0) ::close(descriptor);
-  if (!good) TAPER_FAIL(ExitCode::kFailure, path_text(path) << " could not be flushed to disk");
-}
-
-// All files of a directory and its folders.
-std::vector<fs::path> files_of(const fs::path& directory) {
-  std::vector<fs::path> files;
-  for (const auto& entry : fs::recursive_directory_iterator(directory))
-    if (entry.is_regular_file()) files.push_back(entry.path());
-  return files;
-}
-
-// Each rank flushes some. Collective over the world.
-void sync_files(const fs::path& checkpoint, const Ranks& ranks) {
-  const auto files = from_rank_0(ranks, [&] { return files_of(checkpoint); });
-  for (std::size_t i = ranks.rank(); i < files.size(); i += ranks.size()) sync_file(files[i]);
-}
 
 // The first problem of any rank, on all ranks; empty if all are well. Collective over the world.
 std::string any_problem(const Ranks& ranks, const std::string& mine) {
@@ -128,8 +107,9 @@ void CheckpointStore::save(const Ranks& ranks, const ModelFiles& files, const Tr
                checkpoint.part(part.name));
   barrier(ranks.world());
   ranks.progress.set_step(1);
-  write_manifest(aside, info.iteration, ranks.world());
-  sync_files(aside, ranks);
+  const auto files_here = write_manifest(aside, info.iteration, ranks.world());
+  for (std::size_t i = ranks.rank(); i < files_here.size(); i += ranks.size())
+    detail::Descriptor(files_here[i], O_RDONLY).sync();  // each rank flushes some
   barrier(ranks.world());
   before_rename();
   if (ranks.rank() == 0) {

@@ -1,12 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "checkpoint/Manifest.hpp"
 
+#include <fcntl.h>
+
 #include <algorithm>
-#include <cerrno>
-#include <fstream>
 #include <map>
 #include <span>
-#include <system_error>
 #include <tuple>
 #include <utility>
 
@@ -16,6 +15,7 @@
 #include "base/Path.hpp"
 #include "base/Text.hpp"
 #include "comm/Collectives.hpp"
+#include "io/Descriptor.hpp"
 #include "io/Json.hpp"
 #include "results/RunDirectory.hpp"
 
@@ -49,20 +49,15 @@ void add_parts(std::vector<FilePart>& parts, const std::string& file, std::int64
 
 // Throws Error if the part cannot be read to its end.
 std::uint64_t checksum(const fs::path& path, const FilePart& part) {
-  std::ifstream in(path, std::ios::binary);
-  if (!in.is_open())
-    TAPER_FAIL(ExitCode::kFailure, path_text(path)
-                                       << " cannot be opened ("
-                                       << std::generic_category().message(errno) << ")");
-  in.seekg(part.begin);
-  std::vector<char> buffer(1 << 20);
+  const detail::Descriptor file(path, O_RDONLY);
+  std::vector<std::byte> buffer(1 << 20);
   Checksum64 sum;
-  for (std::int64_t left = part.bytes; left > 0;) {
-    const auto count = std::min<std::int64_t>(left, std::ssize(buffer));
-    if (!in.read(buffer.data(), count))
-      TAPER_FAIL(ExitCode::kFailure, path_text(path) << " cannot be read to its end (disk error?)");
-    sum.add(std::as_bytes(std::span<const char>(buffer.data(), static_cast<std::size_t>(count))));
-    left -= count;
+  for (std::int64_t done = 0; done < part.bytes;) {
+    const auto count = std::min<std::int64_t>(part.bytes - done, std::ssize(buffer));
+    const auto bytes = std::span(buffer).first(static_cast<std::size_t>(count));
+    file.read_at(part.begin + done, bytes);
+    sum.add(bytes);
+    done += count;
   }
   return sum.value();
 }
@@ -169,8 +164,8 @@ Listed read_manifest(const fs::path& checkpoint) {
 
 }  // namespace
 
-void write_manifest(const fs::path& checkpoint, std::int64_t iteration, const Group& group,
-                    std::int64_t part_bytes) {
+std::vector<fs::path> write_manifest(const fs::path& checkpoint, std::int64_t iteration,
+                                     const Group& group, std::int64_t part_bytes) {
   // Rank 0 lists them: others might see a shared folder in another state.
   std::vector<std::pair<std::string, std::int64_t>> files;
   std::string problem;
@@ -193,7 +188,9 @@ void write_manifest(const fs::path& checkpoint, std::int64_t iteration, const Gr
   FileProblems problems;
   const auto sums = shared_checksums(checkpoint, parts, group, problems);
   if (!problems.empty()) TAPER_FAIL(ExitCode::kFailure, problems.front().second);
-  if (group.rank() != 0) return;
+  std::vector<fs::path> paths;
+  for (const auto& [file, bytes] : names) paths.push_back(checkpoint / file);
+  if (group.rank() != 0) return paths;
   OrderedJson manifest{{"format", "taper-checkpoint"},
                        {"version", kVersion},
                        {"iteration", iteration},
@@ -203,6 +200,7 @@ void write_manifest(const fs::path& checkpoint, std::int64_t iteration, const Gr
   for (std::size_t i = 0; i < parts.size(); ++i)
     manifest["files"][parts[i].file]["checksums"].push_back(sums[i]);
   write_json_file(CheckpointDirectory(checkpoint).manifest(), manifest);
+  return paths;
 }
 
 std::vector<std::string> manifest_problems(const fs::path& checkpoint, const Group& group) {

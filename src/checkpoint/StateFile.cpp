@@ -121,10 +121,6 @@ std::string shape_of(const ModelConfig& c) {
                               : "");
 }
 
-}  // namespace
-
-namespace {
-
 // Where the arrays of a tensor begin in the file, in bytes.
 struct TensorPlaces {
   std::array<std::int64_t, 3> values;  // by kind

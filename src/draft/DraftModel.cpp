@@ -7,17 +7,17 @@
 
 namespace taper {
 
-DraftModel::DraftModel(const Exec& exec, const EngineSetup& layout, const EngineMemory& memory,
+DraftModel::DraftModel(const Exec& exec, const EngineSetup& setup, const EngineMemory& memory,
                        Arena& arena, MemoryPhase phase, ConstFloatMatrix rope_table,
                        float* window_memory)
-    : runner_(exec, layout, memory, arena, phase, rope_table),
+    : runner_(exec, setup, memory, arena, phase, rope_table),
       window_memory_(window_memory),
-      blocks_(layout.options.kv_blocks) {}
+      blocks_(setup.options.kv_blocks) {}
 
-void DraftModel::rebind(const EngineSetup& layout, const LayerWindows* windows) {
-  runner_.rebind(layout);
+void DraftModel::rebind(const EngineSetup& setup, const LayerWindows* windows) {
+  runner_.rebind(setup);
   windows_ = windows;
-  blocks_ = BlockManager(layout.options.kv_blocks);
+  blocks_ = BlockManager(setup.options.kv_blocks);
   cached_.clear();
 }
 

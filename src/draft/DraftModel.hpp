@@ -22,13 +22,13 @@ class DraftModel : public GuessModel {
  public:
   // `memory` covers all layouts that rebind() will be given, window_memory (LayerWindows::floats)
   // all windows, if there are any.
-  DraftModel(const Exec& exec, const EngineSetup& layout, const EngineMemory& memory, Arena& arena,
+  DraftModel(const Exec& exec, const EngineSetup& setup, const EngineMemory& memory, Arena& arena,
              MemoryPhase phase, ConstFloatMatrix rope_table, float* window_memory = nullptr);
 
   // Goes on with nothing in the cache, in this layout: tensor-parallel on the ranks of a replica,
   // or on each rank by itself (a null group). With windows, ranks that have the whole model each
   // share out what comes after the first token of a draft.
-  void rebind(const EngineSetup& layout, const LayerWindows* windows = nullptr);
+  void rebind(const EngineSetup& setup, const LayerWindows* windows = nullptr);
   bool is_local() const override {
     return windows_ == nullptr && runner_.parallel().group().is_null();
   }

@@ -8,8 +8,8 @@
 #include <string>
 #include <vector>
 
-#include "results/RolloutFile.hpp"
 #include "results/RunDirectory.hpp"
+#include "support/RecordedRun.hpp"
 #include "support/Scratch.hpp"
 
 using namespace taper;
@@ -23,22 +23,8 @@ struct Fixture {
 
   Fixture() { std::filesystem::create_directories(RunDirectory(run).rollouts()); }
 
-  // Four samples to each prompt of 20 tokens.
   void write(int iteration, const std::vector<int>& lengths) const {
-    std::vector<RolloutRecord> records;
-    for (std::size_t i = 0; i < lengths.size(); ++i) {
-      RolloutRecord& r = records.emplace_back();
-      r.id.prompt = static_cast<std::int64_t>(i / 4);
-      r.id.sample = static_cast<std::int32_t>(i % 4);
-      r.prompt_length = 20;
-      r.tokens.assign(20 + lengths[i], 1);
-      r.log_probs.assign(lengths[i], 0.0f);
-      r.rewards = {0.0f};
-    }
-    RolloutFileOptions file;
-    file.iteration = iteration;
-    file.reward_names = {"score"};
-    write_rollouts(RunDirectory(run).rollout(iteration), MPI_COMM_SELF, records, file);
+    test::write_recorded(run, iteration, lengths);
   }
 };
 

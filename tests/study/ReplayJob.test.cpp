@@ -11,9 +11,9 @@
 #include "base/Error.hpp"
 #include "io/Json.hpp"
 #include "profile/ProfileFile.hpp"
-#include "results/RolloutFile.hpp"
 #include "results/RunDirectory.hpp"
 #include "results/RunFile.hpp"
+#include "support/RecordedRun.hpp"
 #include "support/synthetic_profile.hpp"
 
 using namespace taper;
@@ -38,22 +38,7 @@ struct Fixture {
 
   void write(int iteration, const std::vector<int>& lengths,
              const std::vector<std::int64_t>& stream = {}) {
-    std::vector<RolloutRecord> records;
-    for (std::size_t i = 0; i < lengths.size(); ++i) {
-      RolloutRecord r;
-      r.id.prompt = static_cast<std::int64_t>(i / 4);
-      r.id.sample = static_cast<std::int32_t>(i % 4);
-      r.prompt_length = 20;
-      r.tokens.assign(20 + lengths[i], 1);
-      r.log_probs.assign(lengths[i], 0.0f);
-      r.rewards = {0.0f};
-      records.push_back(std::move(r));
-    }
-    RolloutFileOptions file;
-    file.iteration = iteration;
-    file.reward_names = {"score"};
-    file.stream = stream;
-    write_rollouts(RunDirectory(folder / "run").rollout(iteration), MPI_COMM_SELF, records, file);
+    test::write_recorded(folder / "run", iteration, lengths, stream);
   }
 };
 
