@@ -44,6 +44,18 @@ Group Group::world(MPI_Comm comm, const GroupOptions& options) {
   return Group(first_ranks(size), rank, comm, false, resolved);
 }
 
+Group Group::of_node(const Group& world) {
+  MPI_Comm comm = MPI_COMM_NULL;
+  int size = 0;
+  TAPER_MPI_CALL(
+      MPI_Comm_split_type(world.comm(), MPI_COMM_TYPE_SHARED, world.rank(), MPI_INFO_NULL, &comm));
+  TAPER_MPI_CALL(MPI_Comm_size(comm, &size));
+  std::vector<int> members(static_cast<std::size_t>(size));
+  const int mine = world.rank();
+  TAPER_MPI_CALL(MPI_Allgather(&mine, 1, MPI_INT, members.data(), 1, MPI_INT, comm));
+  return owning(comm, std::move(members), world.options());
+}
+
 Group Group::block(MPI_Comm parent, int first, int size, const GroupOptions& options) {
   int rank = 0, all = 1, members = 1;
   MPI_Comm comm = MPI_COMM_SELF;

@@ -43,6 +43,9 @@ class Group {
   // others are in too or that parent does not have. Collective over `parent`, which creates the
   // communicators of all blocks together.
   static Group block(MPI_Comm parent, int first, int size, const GroupOptions& options);
+  // The ranks of `world` that can share memory with this one, according to MPI, in their order.
+  // Collective over `world`.
+  static Group of_node(const Group& world);
   // Owns `comm`, whose rank i is world_ranks[i]. options.wait must be resolved.
   static Group owning(MPI_Comm comm, std::vector<int> world_ranks, const GroupOptions& options);
 

@@ -2,17 +2,29 @@
 #pragma once
 
 #include <cstdint>
+#include <map>
 #include <optional>
 #include <string>
 #include <vector>
 
 #include "device/ArenaMemory.hpp"
+#include "device/SharedMemory.hpp"
 
 namespace taper {
 
 // When an item of the memory plan is in use: always, or in one of the phases that the plan hands
 // out. Two phases are never at work at the same time on a rank, so their items share addresses.
 enum class MemoryPhase : int { kAlways = 0 };
+
+// That several ranks keep one copy of an item, in memory that they all map.
+struct MemoryShare {
+  std::string of = {};  // tells the copy apart from those that other ranks keep of that name
+  int ranks = 1;        // that keep it
+  bool makes = true;    // this rank makes the copy, and its plan counts it
+
+  bool is_shared() const { return ranks > 1; }
+  friend bool operator==(const MemoryShare&, const MemoryShare&) = default;
+};
 
 // What one rank will hold, item by item, known before anything is allocated.
 class MemoryPlan {
@@ -22,6 +34,12 @@ class MemoryPlan {
     MemoryPhase phase;
     std::int64_t bytes;
     MemoryKind kind = MemoryKind::kModel;
+    MemoryShare share = {};
+
+    // Whether this rank counts it: it has it for itself, or makes the copy that others map.
+    bool is_counted() const { return !share.is_shared() || share.makes; }
+    // Names the copy on a host; only if it is shared.
+    std::string copy() const { return share.of + ": " + name; }
   };
 
   // The phase of that name, which the first call makes. Whoever plans the memory of a rank gives
@@ -29,17 +47,23 @@ class MemoryPlan {
   MemoryPhase phase(const std::string& name);
   int phases() const { return static_cast<int>(phases_.size()); }
 
-  // Adds an item; items of the same name and phase are added up.
+  // Adds an item; items of the same name and phase are added up, and are shared with the same
+  // ranks. Only what is always in use can be shared.
   void add(const std::string& name, MemoryPhase phase, std::int64_t bytes,
-           MemoryKind kind = MemoryKind::kModel);
+           MemoryKind kind = MemoryKind::kModel, const MemoryShare& share = {});
 
   const std::vector<Item>& items() const { return items_; }
   std::int64_t bytes(MemoryPhase phase) const;
   // The same of one kind.
   std::int64_t bytes(MemoryPhase phase, MemoryKind kind) const;
   std::int64_t total(MemoryKind kind) const;
-  // What is needed at the same time: always + the largest of the other phases.
+  // What is needed at the same time: always + the largest of the other phases. Of what ranks share,
+  // what this one makes: the totals of the ranks of a host add up to what they need together.
   std::int64_t total() const;
+  // Of the total, what is not shared.
+  std::int64_t unshared() const;
+  // What this rank maps, but another one makes and counts.
+  std::int64_t uncounted() const;
   // A table for people: item, phase, size, and the total.
   std::string table() const;
 
@@ -59,14 +83,17 @@ struct MemoryOwner {
   }
 };
 
-// The memory of one rank in one piece. Each item of the plan is a region at a fixed address; take()
-// hands out parts of it.
+// The memory of one rank in one piece, and what it shares with others. Each item of the plan is a
+// region at a fixed address; take() hands out parts of it.
 class Arena {
  public:
-  explicit Arena(const MemoryPlan& plan);
+  using Copies = std::map<std::string, SharedMemory>;  // by Item::copy()
 
-  // The next `bytes` of the item's region, aligned to 64 bytes and zeroed at start. Throws Error
-  // if the plan had less.
+  // `shared`: of each item that the plan shares (session/SharedArena.hpp).
+  explicit Arena(const MemoryPlan& plan, Copies shared = {});
+
+  // The next `bytes` of the item's region, aligned to 64 bytes and zeroed at start. Ranks that
+  // share an item take the same parts of it, in the same order. Throws Error if the plan had less.
   void* take(const std::string& name, MemoryPhase phase, std::int64_t bytes);
 
   template <class T>
@@ -76,9 +103,7 @@ class Arena {
 
   // Has the system provide all of the memory now, so that no step pays for first touches. If it
   // cannot, that happens at the first touch.
-  void populate() { memory_.populate(); }
-
-  std::int64_t total() const { return memory_.bytes() + (staging_ ? staging_->bytes() : 0); }
+  void populate();
 
  private:
   struct Region {
@@ -93,6 +118,7 @@ class Arena {
 
   ArenaMemory memory_;
   std::optional<ArenaMemory> staging_;  // if it is memory of its own
+  Copies shared_;
   std::vector<Region> regions_;
 };
 

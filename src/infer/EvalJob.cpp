@@ -11,6 +11,7 @@
 #include "io/Json.hpp"
 #include "results/HeldOutNames.hpp"
 #include "session/MemoryCheck.hpp"
+#include "session/SharedArena.hpp"
 
 namespace taper {
 namespace {
@@ -63,10 +64,11 @@ EvalResult EvalJob::run() {
   judge_.start_workers(Judge::Start::kOnDemand);
   std::vector<Sample> answers;
   model_.use([&](Generator& generator) { answers = evaluator_.answer(set_, &generator).value(); });
-  std::optional<Arena> arena;  // the memory of the generation is free again
+  std::unique_ptr<Arena> arena;  // the memory of the generation is free again
   if (!judge_plan_.items().empty()) {
     require_memory(ranks_, judge_plan_, "lower --max-new-tokens");
-    judge_.load_models(arena.emplace(judge_plan_));
+    arena = make_arena(ranks_, judge_plan_);
+    judge_.load_models(*arena);
   }
   EvalResult result{evaluator_.judge(set_, std::move(answers)).value(), {}};
   result.rewards = judge_.metrics("reward");

@@ -7,6 +7,7 @@
 #include "base/Path.hpp"
 #include "comm/Collectives.hpp"
 #include "session/MemoryCheck.hpp"
+#include "session/SharedArena.hpp"
 
 namespace taper {
 namespace {
@@ -54,8 +55,9 @@ LoadedGenerator::LoadedGenerator(const GenerateOptions& options, ModelFiles& fil
 void LoadedGenerator::use(const std::function<void(Generator&)>& generate) {
   require_memory(ranks_, plan_, "lower --kv-memory-mb, --max-running or --step-rows");
   ranks_.progress.set_phase("gen");
-  Arena arena(plan_);
-  model_.load(ranks_.exec, type_, arena);
+  const std::unique_ptr<Arena> memory = make_arena(ranks_, plan_);
+  Arena& arena = *memory;
+  model_.load(type_, arena);
   generator_.create(model_.packed(), arena, files_.rope_table(generator_.max_positions()));
   barrier(ranks_.world());
   generate(generator_);

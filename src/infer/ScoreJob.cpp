@@ -9,6 +9,7 @@
 #include "rl/SampleSet.hpp"
 #include "rl/TeacherForcing.hpp"
 #include "session/MemoryCheck.hpp"
+#include "session/SharedArena.hpp"
 
 namespace taper {
 namespace {
@@ -43,8 +44,9 @@ ScoreJob::ScoreJob(const ScoreOptions& options, ModelFiles& files,
 std::vector<std::vector<float>> ScoreJob::run() {
   require_memory(ranks_, plan_, "lower --max-tokens");
   ranks_.progress.set_phase("score");
-  Arena arena(plan_);
-  model_.load(ranks_.exec, options_.type, arena);
+  const std::unique_ptr<Arena> memory = make_arena(ranks_, plan_);
+  Arena& arena = *memory;
+  model_.load(options_.type, arena);
   TrainPass pass(files_.table, model_.parallel(), pass_, arena, files_.rope_table(longest_));
 
   std::vector<int> lengths;

@@ -1,46 +1,24 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "instance/InferenceModel.hpp"
 
+#include <span>
+
+#include "comm/Collectives.hpp"
 #include "kernels/Staging.hpp"
 
 namespace taper {
-namespace {
-
-// Tensor by tensor.
-void pack_pieces(const Exec& exec, const ParamTable& table, PackedModel& packed,
-                 const PieceSource& read) {
-  const LocalParams& local = packed.local();
-  Staged<float> values;
-  std::size_t piece = 0;
-  for (int t = 0; t < static_cast<int>(table.tensors().size()); ++t) {
-    const std::int64_t begin = local.offset(t), size = local.offset(t + 1) - begin;
-    values.resize(static_cast<std::size_t>(size));
-    for (; piece < local.pieces().size() && local.pieces()[piece].offset < begin + size; ++piece) {
-      const auto& p = local.pieces()[piece];
-      read(p.id, std::span(values.data() + (p.offset - begin), static_cast<std::size_t>(p.size)));
-    }
-    packed.pack(exec, t, values.data());
-    exec.fence();  // values are read again
-  }
-}
-
-}  // namespace
-
-void load_packed(const Exec& exec, const ModelFiles& files, PackedModel& packed) {
-  const HuggingFaceReader reader = files.open_weights();
-  pack_pieces(exec, files.table, packed,
-              [&](int piece, std::span<float> values) { reader.read_piece(piece, values); });
-}
 
 InferenceModel::InferenceModel(const std::string& name, const ModelFiles& files, const Ranks& ranks,
                                int tp)
     : name_(name),
       files_(&files),
+      ranks_(&ranks),
       parallel_(files.table, ranks.groups.tp_group(tp)),
-      local_(files.table, parallel_.shard()) {}
+      local_(files.table, parallel_.shard()),
+      share_(ranks, files.table, {{0, {tp, ranks.size() / tp}}}) {}
 
 void InferenceModel::add_memory(MemoryPlan& plan, WeightType type) const {
-  PackedModel::add_memory(plan, name_, local_, type, WithBackward::kNo);
+  PackedModel::add_memory(plan, name_, local_, type, WithBackward::kNo, share_.memory());
 }
 
 void InferenceModel::create(WeightType type, Arena& arena) {
@@ -49,15 +27,28 @@ void InferenceModel::create(WeightType type, Arena& arena) {
   view_ = std::make_unique<ModelView>(*packed_, parallel_.shard());
 }
 
-void InferenceModel::load(const Exec& exec, WeightType type, Arena& arena) {
-  create(type, arena);
-  load_packed(exec, *files_, *packed_);
+void InferenceModel::load(WeightType type, Arena& arena) {
+  const HuggingFaceReader reader = files_->open_weights();
+  fill(type, arena, [&](int piece, std::span<float> values) { reader.read_piece(piece, values); });
 }
 
-void InferenceModel::fill(const Exec& exec, WeightType type, Arena& arena,
-                          const PieceSource& source) {
+// Tensor by tensor.
+void InferenceModel::fill(WeightType type, Arena& arena, const PieceSource& source) {
   create(type, arena);
-  pack_pieces(exec, files_->table, *packed_, source);
+  Staged<float> values;
+  std::size_t piece = 0;
+  for (int t = 0; t < static_cast<int>(files_->table.tensors().size()); ++t) {
+    const std::int64_t begin = local_.offset(t), end = local_.offset(t + 1);
+    const std::size_t first = piece;
+    while (piece < local_.pieces().size() && local_.pieces()[piece].offset < end) ++piece;
+    if (!share_.packs(t)) continue;
+    values.resize(static_cast<std::size_t>(end - begin));
+    for (const auto& p : std::span(local_.pieces()).subspan(first, piece - first))
+      source(p.id, std::span(values.data() + (p.offset - begin), static_cast<std::size_t>(p.size)));
+    packed_->pack(ranks_->exec, t, values.data());
+    ranks_->exec.fence();  // values are read again
+  }
+  if (share_.is_shared()) barrier(ranks_->world());  // others pack for this rank
 }
 
 }  // namespace taper

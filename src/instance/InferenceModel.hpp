@@ -7,14 +7,12 @@
 
 #include "device/Arena.hpp"
 #include "instance/ModelFiles.hpp"
+#include "instance/WeightShare.hpp"
 #include "model/ModelParallel.hpp"
 #include "model/PackedModel.hpp"
 #include "session/Ranks.hpp"
 
 namespace taper {
-
-// Reads the pieces that `packed` holds from the directory and packs them, tensor by tensor.
-void load_packed(const Exec& exec, const ModelFiles& files, PackedModel& packed);
 
 // The weights of a model for inference in one uniform layout.
 class InferenceModel {
@@ -24,10 +22,11 @@ class InferenceModel {
 
   const ModelParallel& parallel() const { return parallel_; }
   void add_memory(MemoryPlan& plan, WeightType type) const;
-  // Reads and packs the weights, which this rank holds from then on. Not collective.
-  void load(const Exec& exec, WeightType type, Arena& arena);
-  // The same with weights from elsewhere: of the directory only config.json is needed.
-  void fill(const Exec& exec, WeightType type, Arena& arena, const PieceSource& source);
+  // Reads and packs the weights, which this rank holds from then on. Collective over the world.
+  void load(WeightType type, Arena& arena);
+  // The same with weights from elsewhere: of the directory only config.json is needed. Collective
+  // over the world.
+  void fill(WeightType type, Arena& arena, const PieceSource& source);
   const ModelView& view() const { return *view_; }
   const PackedModel& packed() const { return *packed_; }
 
@@ -36,8 +35,10 @@ class InferenceModel {
 
   std::string name_;
   const ModelFiles* files_;
+  const Ranks* ranks_;
   ModelParallel parallel_;
   LocalParams local_;
+  WeightShare share_;
   std::unique_ptr<PackedModel> packed_;
   std::unique_ptr<ModelView> view_;
 };

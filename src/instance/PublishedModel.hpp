@@ -7,6 +7,7 @@
 #include "instance/ModelFiles.hpp"
 #include "instance/Publisher.hpp"
 #include "instance/TrainingModel.hpp"
+#include "instance/WeightShare.hpp"
 #include "shard/ModelLayout.hpp"
 
 namespace taper {
@@ -48,6 +49,7 @@ class PublishedModel {
   PublishedModelOptions options_;
   ModelShard shard_;
   LocalParams local_;
+  WeightShare share_;
   std::unique_ptr<PackedModel> packed_;
   std::unique_ptr<Publisher> publisher_;
 };

@@ -20,10 +20,10 @@ namespace taper {
 
 // Tensors arrive one after the other in the same memory, so that publishing needs no second copy of
 // the model.
-std::int64_t Publisher::staging_floats(const LocalParams& packed) {
+std::int64_t Publisher::staging_floats(const LocalParams& packed, const WeightShare& share) {
   std::int64_t largest = 0;
   for (int t = 0; t < static_cast<int>(packed.table().tensors().size()); ++t)
-    largest = std::max(largest, packed.offset(t + 1) - packed.offset(t));
+    if (share.packs(t)) largest = std::max(largest, packed.offset(t + 1) - packed.offset(t));
   return largest;
 }
 
@@ -33,10 +33,12 @@ MemoryKind Publisher::staging_kind(const Ranks& ranks) {
   return world.is_null() || world.connects_devices() ? MemoryKind::kModel : MemoryKind::kStaging;
 }
 
-Publisher::Publisher(const Ranks& ranks, const ParamTable& table, const PublishedPieces& pieces,
-                     PackedModel* packed, const ShardedAdamW* optimizer, float* staging)
+Publisher::Publisher(const Ranks& ranks, const ParamTable& table, const Ownership& owners,
+                     const WeightShare& share, PackedModel* packed, const ShardedAdamW* optimizer,
+                     float* staging)
     : ranks_(&ranks),
       table_(&table),
+      share_(&share),
       packed_(packed),
       staging_(staging),
       bytes_(table.piece_bytes()),
@@ -46,18 +48,18 @@ Publisher::Publisher(const Ranks& ranks, const ParamTable& table, const Publishe
       is_compared_(table.pieces(), false) {
   // Masters travel as f32, whatever the type of the weights: every rank rounds them in the same
   // way. The plan is the same at every publication: no layout changes during a run.
-  for (const PieceMove& move : plan_moves(pieces.owners, pieces.holders, bytes_))
+  const Ownership packers = share.packers();
+  for (const PieceMove& move : plan_moves(owners, packers, bytes_))
     moves_[table.tensor_of_piece(move.piece)].push_back(move);
   for (std::size_t p = 0; p < is_compared_.size(); ++p)
-    is_compared_[p] = std::ranges::any_of(
-        pieces.holders[p], [&](int holder) { return holder != pieces.owners[p].front(); });
+    is_compared_[p] = owners[p].size() > 1 || packers[p] != owners[p];
   if (optimizer == nullptr) return;
   packs_masters_ = !optimizer->keeps_masters_on_host();
   // Replicated tensors, and KV heads in parts, have an owner in several shards: all compute the
   // same master, and the first one's counts.
   for (const auto& piece : optimizer->owned()) {
     source_[piece.id] = optimizer->master().data() + (piece.offset - optimizer->begin());
-    speaks_for_[piece.id] = pieces.owners[piece.id].front() == ranks.rank();
+    speaks_for_[piece.id] = owners[piece.id].front() == ranks.rank();
   }
 }
 
@@ -148,6 +150,7 @@ const float* Publisher::gathered(int tensor, std::span<const LocalParams::Piece>
 
 void Publisher::publish() {
   const PhaseScope phase(ranks_->progress, "publish");
+  // Here all ranks meet: none uses the weights of before any more.
   const std::vector<std::uint64_t> expected = owner_checksums();
   std::span<const LocalParams::Piece> pieces;  // in the order of the tensors
   if (packed_ != nullptr) pieces = packed_->local().pieces();
@@ -161,22 +164,26 @@ void Publisher::publish() {
     while (next < pieces.size() && pieces[next].offset < packed_->local().offset(t + 1)) ++next;
     const auto of_tensor = pieces.subspan(first, next - first);
     if (of_tensor.empty()) continue;
-    const float* const values = gathered(t, of_tensor);
-    // Before rounding, which could hide a small difference. Own pieces are compared too: a rank
-    // whose replica of an optimizer has drifted finds its own master to differ from the first
-    // owner's.
+    const bool packs = share_->packs(t);
+    const float* const values = packs ? gathered(t, of_tensor) : nullptr;
+    // Before rounding, which could hide a small difference. Own pieces are compared too, even if
+    // another rank packs them: a rank whose replica of an optimizer has drifted finds its own
+    // master to differ from the first owner's.
     Staged<ConstFloatVector> vectors;
     for (const auto& piece : of_tensor) {
       if (!is_compared_[piece.id] || speaks_for_[piece.id]) continue;
+      const float* const here =
+          packs ? values + (piece.offset - of_tensor.front().offset) : source_[piece.id];
+      if (here == nullptr) continue;
       compared.push_back(piece.id);
-      vectors.push_back(
-          ConstFloatVector(values + (piece.offset - of_tensor.front().offset), piece.size));
+      vectors.push_back(ConstFloatVector(here, piece.size));
     }
     checksums(ranks_->exec, {arrived.data() + compared.size() - vectors.size(), vectors.size()},
               staging_view(std::as_const(vectors)));
-    packed_->pack(ranks_->exec, t, values);
+    if (packs) packed_->pack(ranks_->exec, t, values);
   }
   ranks_->exec.fence();
+  if (share_->is_shared()) barrier(ranks_->world());  // others pack for this rank
   for (std::size_t i = 0; i < compared.size(); ++i)
     require_undamaged(compared[i], arrived[i], expected);
 }

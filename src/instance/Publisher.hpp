@@ -6,33 +6,31 @@
 #include <vector>
 
 #include "comm/PieceMover.hpp"
+#include "instance/WeightShare.hpp"
 #include "model/PackedModel.hpp"
 #include "optim/ShardedAdamW.hpp"
 #include "session/Ranks.hpp"
 
 namespace taper {
 
-// Which of the ranks that publish a model together own a piece of it, and which hold it as a
-// weight.
-struct PublishedPieces {
-  Ownership owners, holders;
-};
-
 // Brings the f32 masters of optimizers into packed weights, in whatever layouts: needed minus held,
 // tensor by tensor through the resharder, rounded and packed on arrival. Also checks that what
-// arrived is what was sent.
+// arrived is what was sent, and that ranks that own the same pieces agree.
 class Publisher {
  public:
-  // `packed` and `optimizer` are those of this rank; null if it holds no weights, or owns nothing.
-  // `staging` holds the largest tensor of the packed weights: staging_floats(), in memory of
-  // staging_kind().
-  Publisher(const Ranks& ranks, const ParamTable& table, const PublishedPieces& pieces,
-            PackedModel* packed, const ShardedAdamW* optimizer, float* staging);
-  static std::int64_t staging_floats(const LocalParams& packed);
+  // `owners`: of each piece the ranks whose optimizer has its master. `share`: which of the ranks
+  // pack. `packed` and `optimizer` are those of this rank; null if it holds no weights, or owns
+  // nothing. `staging` holds the largest tensor that this rank packs: staging_floats(), in memory
+  // of staging_kind().
+  Publisher(const Ranks& ranks, const ParamTable& table, const Ownership& owners,
+            const WeightShare& share, PackedModel* packed, const ShardedAdamW* optimizer,
+            float* staging);
+  static std::int64_t staging_floats(const LocalParams& packed, const WeightShare& share);
   static MemoryKind staging_kind(const Ranks& ranks);
 
   // A phase of its own within that of the caller. Between connected GPUs pieces go from one to the
-  // other. Throws Error if a piece arrived damaged. Collective over the world.
+  // other. Begins when all ranks have called it: then none uses the weights of before any more.
+  // Throws Error if a piece arrived damaged. Collective over the world.
   void publish();
 
  private:
@@ -56,13 +54,14 @@ class Publisher {
 
   const Ranks* ranks_;
   const ParamTable* table_;
+  const WeightShare* share_;
   PackedModel* packed_;
   float* staging_;
   std::vector<std::int64_t> bytes_;            // per piece
   std::vector<std::vector<PieceMove>> moves_;  // per tensor
   std::vector<const float*> source_;  // per piece: where its optimizer is here; null: elsewhere
   std::vector<bool> speaks_for_;      // per piece: this rank is its first owner
-  std::vector<bool> is_compared_;     // per piece: a rank other than its first owner holds it
+  std::vector<bool> is_compared_;  // per piece: a rank other than its first owner packs or owns it
   bool packs_masters_ = false;
   PieceMover mover_;
   std::vector<float> masters_;  // of a tensor, if the host cannot read them where they are

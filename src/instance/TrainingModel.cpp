@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "model/RandomWeights.hpp"
+#include "optim/Ownership.hpp"
 #include "rl/UpdateLoop.hpp"
 
 namespace taper {
@@ -27,18 +28,24 @@ TrainingModel::TrainingModel(const ModelFiles& files, const Ranks& ranks,
       train_parallel_(files.table, ranks.groups.tp_group(options.train_tp)),
       packed_shard_(files.table, packed_tp(), ranks.chain.shard_index(ranks.rank(), packed_tp())),
       train_local_(files.table, train_parallel_.shard()),
-      packed_local_(files.table, packed_shard_) {
+      packed_local_(files.table, packed_shard_),
+      share_(ranks, files.table, {{0, {packed_tp(), ranks.size() / packed_tp()}}}, masters()) {
   options_.adamw.gradients = options.pass.gradients;
 }
 
+Ownership TrainingModel::masters() const {
+  return owned_pieces(files_->table, ranks_->chain, {0, layout()});
+}
+
 void TrainingModel::add_memory(MemoryPlan& plan) const {
-  PackedModel::add_memory(plan, options_.name, packed_local_, options_.type, with_backward());
+  PackedModel::add_memory(plan, options_.name, packed_local_, options_.type, with_backward(),
+                          share_.memory());
   const MemoryOwner& owner = options_.pass.owner;
   ShardedAdamW::add_memory(plan, train_local_, *dp_group_, options_.adamw, owner);
   plan.add(owner.item(kGradientItem), owner.phase,
            train_local_.size() * bytes_of(options_.adamw.gradients));
   plan.add(owner.item(kStagingItem), owner.phase,
-           Publisher::staging_floats(packed_local_) * std::int64_t{sizeof(float)},
+           Publisher::staging_floats(packed_local_, share_) * std::int64_t{sizeof(float)},
            Publisher::staging_kind(*ranks_));
   if (has_pass()) TrainPass::add_memory(plan, files_->table, train_parallel_, options_.pass);
 }
@@ -58,14 +65,10 @@ void TrainingModel::create(Arena& arena, ConstFloatMatrix rope_table) {
   optimizer_ = std::make_unique<ShardedAdamW>(train_local_, train_parallel_.group(), *dp_group_,
                                               options_.adamw, arena, owner);
   float* staging = arena.take<float>(owner.item(kStagingItem), owner.phase,
-                                     Publisher::staging_floats(packed_local_));
+                                     Publisher::staging_floats(packed_local_, share_));
   const ParamTable& table = files_->table;
-  const ModelLayout holding{0, {packed_tp(), ranks_->size() / packed_tp()}};
-  publisher_ =
-      std::make_unique<Publisher>(*ranks_, table,
-                                  PublishedPieces{owned_pieces(table, ranks_->chain, {0, layout()}),
-                                                  held_pieces(table, ranks_->chain, holding)},
-                                  packed_.get(), optimizer_.get(), staging);
+  publisher_ = std::make_unique<Publisher>(*ranks_, table, masters(), share_, packed_.get(),
+                                           optimizer_.get(), staging);
 }
 
 void TrainingModel::set_masters(const PieceSource& source) {

@@ -7,6 +7,7 @@
 
 #include "instance/ModelFiles.hpp"
 #include "instance/Publisher.hpp"
+#include "instance/WeightShare.hpp"
 #include "model/TrainPass.hpp"
 #include "optim/ShardedAdamW.hpp"
 
@@ -71,6 +72,8 @@ class TrainingModel {
   bool has_pass() const { return options_.with_pass == WithPass::kYes; }
   WithBackward with_backward() const { return has_pass() ? WithBackward::kYes : WithBackward::kNo; }
   int packed_tp() const;
+  // The ranks whose optimizer owns each piece.
+  Ownership masters() const;
 
   const ModelFiles* files_;
   const Ranks* ranks_;
@@ -79,6 +82,7 @@ class TrainingModel {
   ModelParallel train_parallel_;
   ModelShard packed_shard_;
   LocalParams train_local_, packed_local_;
+  WeightShare share_;
   std::unique_ptr<PackedModel> packed_;
   std::unique_ptr<ModelView> train_view_;
   std::unique_ptr<TrainPass> pass_;

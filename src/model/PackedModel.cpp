@@ -60,22 +60,24 @@ PackedMatrix make_packed(void* data, WeightType type, std::int64_t columns, std:
 }  // namespace
 
 void PackedModel::add_memory(MemoryPlan& plan, const std::string& name, const LocalParams& local,
-                             WeightType type, WithBackward backward) {
+                             WeightType type, WithBackward backward, const MemoryShare& share) {
   const ParamTable& table = local.table();
+  const auto add = [&](const std::string& item, std::int64_t bytes) {
+    plan.add(item, MemoryPhase::kAlways, bytes, MemoryKind::kModel, share);
+  };
   for (std::size_t t = 0; t < table.tensors().size(); ++t) {
     const ParamTensor& tensor = table.tensors()[t];
     const std::int64_t rows = local.rows(static_cast<int>(t)), columns = tensor.columns;
     if (is_vector(tensor)) {
-      plan.add(packed_item(name), MemoryPhase::kAlways,
-               rows * columns * static_cast<std::int64_t>(sizeof(float)));
+      add(packed_item(name), rows * columns * static_cast<std::int64_t>(sizeof(float)));
       continue;
     }
     const std::int64_t by_rows = panel_bytes(rows, columns, type),
                        by_columns = panel_bytes(columns, rows, type);
     const bool rows_are_inputs = forward_order(tensor.role) == PackOrder::kRowsAreInputs;
-    plan.add(packed_item(name), MemoryPhase::kAlways, rows_are_inputs ? by_columns : by_rows);
+    add(packed_item(name), rows_are_inputs ? by_columns : by_rows);
     if (backward == WithBackward::kYes && needs_transposed(table, tensor))
-      plan.add(transposed_item(name), MemoryPhase::kAlways, rows_are_inputs ? by_rows : by_columns);
+      add(transposed_item(name), rows_are_inputs ? by_rows : by_columns);
   }
 }
 

@@ -20,14 +20,16 @@ enum class WithBackward { kNo, kYes };
 class PackedModel {
  public:
   // Adds what the constructor will take to the plan.
-  // `name` tells models apart in the plan ("policy", "reference").
+  // `name` tells models apart in the plan ("policy", "reference"). `share`: with whom the rank
+  // keeps them.
   static void add_memory(MemoryPlan& plan, const std::string& name, const LocalParams& local,
-                         WeightType type, WithBackward backward);
+                         WeightType type, WithBackward backward, const MemoryShare& share = {});
 
   PackedModel(const std::string& name, const LocalParams& local, const ModelShard& shard,
               WeightType type, WithBackward backward, Arena& arena);
 
-  // Packs local tensor `tensor` from its stored f32 rows, rounding to the forward type.
+  // Packs local tensor `tensor` from its stored f32 rows, rounding to the forward type. Of ranks
+  // that share the weights one does.
   void pack(const Exec& exec, int tensor, const float* values);
 
   const LocalParams& local() const { return *local_; }

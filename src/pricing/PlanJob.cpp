@@ -218,7 +218,8 @@ PlacementFile placement_file(const RunOptions& run, const DivisorChain& chain,
 std::string memory_problem(const RunOptions& placed, const Ranks& ranks, const MakeTrainJob& make,
                            std::int64_t& rank_bytes) {
   const std::unique_ptr<TrainJob> job = make(placed);
-  std::vector<std::int64_t> bytes{job->memory_plan().total()};
+  // Counted for each rank, shared or not: the search counts so, too.
+  std::vector<std::int64_t> bytes{job->memory_plan().total() + job->memory_plan().uncounted()};
   all_reduce_max(ranks.world(), bytes);
   rank_bytes = bytes.front();
   return taper::memory_problem(ranks, job->memory_plan(), "plan for more ranks");

@@ -16,6 +16,7 @@
 #include "optim/OptimizerStep.hpp"
 #include "session/MemoryCheck.hpp"
 #include "session/RankBlocks.hpp"
+#include "session/SharedArena.hpp"
 
 namespace taper {
 namespace {
@@ -68,7 +69,7 @@ class LearningModel {
     model_->add_memory(plan_);
     lack_ = memory_problem(world, plan_, "leave --passes out");
     if (!lack_.empty()) return;
-    arena_ = std::make_unique<Arena>(plan_);
+    arena_ = make_arena(block, plan_);
     model_->create(*arena_,
                    files.rope_table(std::min(options.max_rows, files.config.max_positions)));
     model_->draw_masters(0);

@@ -11,14 +11,13 @@
 #include "base/Timer.hpp"
 #include "comm/Collectives.hpp"
 #include "engine/EngineSizing.hpp"
-#include "instance/InferenceModel.hpp"
 #include "kernels/copy.hpp"
 #include "session/MemoryCheck.hpp"
+#include "session/SharedArena.hpp"
 
 namespace taper {
 namespace {
 
-constexpr const char* kModelName = "model";
 // Positions that a run of decode steps grows by.
 constexpr int kSlack = StepProbe::kLongestRun + StepGraphs::kStepsToRecord;
 
@@ -79,8 +78,8 @@ StepProbe::StepProbe(const StepProbeOptions& options, ModelFiles& files, const R
   require_no_problems(options.problems(), "profile");
   for (const int degree : degrees)
     sides_[degree] = std::make_unique<Side>(files.table, ranks.groups.tp_group(degree));
-  local_ = std::make_unique<LocalParams>(files.table, sides_.begin()->second->parallel.shard());
-  PackedModel::add_memory(plan_, kModelName, *local_, options.type, WithBackward::kNo);
+  model_ = std::make_unique<InferenceModel>("model", files, ranks, sides_.begin()->first);
+  model_->add_memory(plan_, options.type);
   for (auto& [degree, side] : sides_) {
     const EngineSizing sizing{max_batch(degree), max_tokens(degree), options.kv_memory_mb};
     const EngineNeed need{options.max_positions, files.valid_ids(), "--kv-memory-mb",
@@ -96,14 +95,11 @@ StepProbe::~StepProbe() = default;
 
 void StepProbe::load() {
   require_memory(*ranks_, plan_, "lower --kv-memory-mb");
-  arena_ = std::make_unique<Arena>(plan_);
+  arena_ = make_arena(*ranks_, plan_);
   arena_->populate();
-  packed_ =
-      std::make_unique<PackedModel>(kModelName, *local_, sides_.begin()->second->parallel.shard(),
-                                    options_.type, WithBackward::kNo, *arena_);
-  load_packed(ranks_->exec, *files_, *packed_);
+  model_->load(options_.type, *arena_);
   for (auto& [degree, side] : sides_) {
-    side->view = std::make_unique<ModelView>(*packed_, side->parallel.shard());
+    side->view = std::make_unique<ModelView>(model_->packed(), side->parallel.shard());
     side->layout.view = side->view.get();
   }
   engine_ = std::make_unique<Engine>(ranks_->exec, sides_.begin()->second->layout, memory_, *arena_,

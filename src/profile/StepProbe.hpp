@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "engine/Engine.hpp"
+#include "instance/InferenceModel.hpp"
 #include "instance/ModelFiles.hpp"
 #include "session/Ranks.hpp"
 
@@ -59,7 +60,7 @@ class StepProbe {
   // The largest summed context of a step that fits the cache and the model; below `tokens` if
   // not even that of empty sequences fits.
   std::int64_t max_context(int degree, int tokens, int batch) const;
-  const PackedModel& weights() const { return *packed_; }
+  const PackedModel& weights() const { return model_->packed(); }
   const ModelParallel& parallel(int degree) const;
 
   // Nanoseconds of `steps` steps after `warm_up` others, all replicas of the degree at work at the
@@ -75,10 +76,9 @@ class StepProbe {
   ModelFiles* files_;
   const Ranks* ranks_;
   std::map<int, std::unique_ptr<Side>> sides_;
-  std::unique_ptr<LocalParams> local_;  // of the smallest degree
+  std::unique_ptr<InferenceModel> model_;  // of the smallest degree
   MemoryPlan plan_;
   std::unique_ptr<Arena> arena_;
-  std::unique_ptr<PackedModel> packed_;
   EngineMemory memory_;
   std::unique_ptr<Engine> engine_;  // goes from degree to degree
 };

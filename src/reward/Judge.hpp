@@ -49,8 +49,9 @@ class Judge {
   // Throws Error with kBadInput if the program of a command is not there, without starting it,
   // or the weights of a model.
   void require_judges() const;
-  // What the models will hold on this rank, and allocating and loading them. Not collective.
+  // What the models will hold on this rank. Not collective.
   void add_memory(MemoryPlan& plan) const;
+  // Allocates and loads that. Collective over the ranks of each model, one after the other.
   void load_models(Arena& arena);
   // Starts the workers of commands: on this rank all of them now if it is sure to need them,
   // else as they are needed. Throws Error with kBadInput if they cannot be started.

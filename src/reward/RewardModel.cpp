@@ -65,7 +65,7 @@ void RewardModel::add_memory(MemoryPlan& plan) const {
 void RewardModel::create(Arena& arena) {
   if (!model_) return;
   const Exec& exec = place_.ranks->exec;
-  model_->load(exec, setup_.type, arena);
+  model_->load(setup_.type, arena);
   pass_ = std::make_unique<ValuePass>(name_, files_.table, model_->parallel(),
                                       pass_options(setup_, exec), arena,
                                       files_.rope_table(setup_.max_positions));

@@ -40,7 +40,7 @@ class RewardModel {
   void require_weights() const { (void)files_.open_weights(); }
   // What this rank will hold, if anything. Not collective.
   void add_memory(MemoryPlan& plan) const;
-  // Allocates and loads that. Not collective.
+  // Allocates and loads that. Collective over the ranks of its place.
   void create(Arena& arena);
 
   // The rewards of samples.here(), the same bits in any layout; it brings the samples to the ranks

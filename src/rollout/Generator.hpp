@@ -44,7 +44,7 @@ class Generator {
 
   // Starts with the weights of the smallest degree; `draft` are those of the draft model, or of the
   // heads of the early exits, if they are trained. The packed weights must outlive the generator.
-  // Not collective.
+  // Collective over the world.
   void create(const PackedModel& packed, Arena& arena, ConstFloatMatrix rope_table,
               std::span<const PackedModel* const> draft = {});
 

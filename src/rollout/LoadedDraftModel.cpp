@@ -76,7 +76,7 @@ void LoadedDraftModel::add_memory(MemoryPlan& plan, WeightType type, MemoryPhase
 void LoadedDraftModel::load(WeightType type, Arena& arena, MemoryPhase phase,
                             const PackedModel* trained) {
   TAPER_EXPECT(weights_.has_value() == (trained == nullptr));
-  if (weights_) weights_->load(ranks_.exec, type, arena);
+  if (weights_) weights_->load(type, arena);
   const PackedModel& packed = weights_ ? weights_->packed() : *trained;
   for (auto& [tp, layout] : layouts_)
     layout.view = &views_.emplace(tp, ModelView(packed, parallels_.at(tp).shard())).first->second;

@@ -28,6 +28,7 @@ class LoadedDraftModel {
   // Without the weights if they are trained: then they are those of the trainer.
   void add_memory(MemoryPlan& plan, WeightType type, MemoryPhase phase) const;
   // Reads the weights, or uses `trained`, the whole model, which must outlive this one.
+  // Collective over the world.
   void load(WeightType type, Arena& arena, MemoryPhase phase, const PackedModel* trained);
   DraftModel& model() { return *model_; }
   // Goes on in replicas of this degree.

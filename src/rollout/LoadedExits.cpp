@@ -38,7 +38,7 @@ GuessModel& LoadedExits::load(WeightType type, Arena& arena, MemoryPhase phase,
   TAPER_EXPECT(is_trained_ == !trained.empty());
   std::vector<const PackedModel*> packed(trained.begin(), trained.end());
   for (InferenceModel& head : weights_) {
-    head.load(ranks_.exec, type, arena);
+    head.load(type, arena);
     packed.push_back(&head.packed());
   }
   std::vector<ExitHead> heads;

@@ -25,7 +25,7 @@ class LoadedExits {
   // Without the heads if they are trained: then they are those of the trainer.
   void add_memory(MemoryPlan& plan, WeightType type, MemoryPhase phase) const;
   // Reads the heads, or uses `trained`, one for each exit, which must outlive this; the engine can
-  // be asked for guesses from then on.
+  // be asked for guesses from then on. Collective over the world.
   GuessModel& load(WeightType type, Arena& arena, MemoryPhase phase,
                    std::span<const PackedModel* const> trained, Engine& engine);
 

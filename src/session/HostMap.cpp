@@ -93,6 +93,13 @@ int HostMap::rank_on_host(int rank) const {
                                         [&](const auto& p) { return p.host == host; }));
 }
 
+bool HostMap::has_shared_memory() const {
+  std::set<int> seen;
+  return std::any_of(ranks.begin(), ranks.end(), [&](const RankPlace& place) {
+    return place.memory_domain >= 0 && !seen.insert(place.memory_domain).second;
+  });
+}
+
 std::vector<std::vector<int>> HostMap::sharing_gpus() const {
   std::map<std::pair<std::string, std::string>, std::vector<int>> ranks_of;  // (host, GPU)
   for (std::size_t i = 0; i < ranks.size(); ++i)

@@ -17,10 +17,14 @@ struct RankPlace {
   int host_cores = 0;      // online
   std::vector<int> cores;  // that the calling thread may run on, ascending
   std::string gpu = {};    // in use, in builds for GPUs
+  // The first rank of those that can keep data in memory with this one (session/MemoryDomains.hpp),
+  // by its number in the job; -1 if it can with none.
+  int memory_domain = -1;
 
   template <class Self>
   static auto fields(Self& self) {
-    return std::tie(self.node, self.host, self.host_cores, self.cores, self.gpu);
+    return std::tie(self.node, self.host, self.host_cores, self.cores, self.gpu,
+                    self.memory_domain);
   }
   bool is_pinned() const { return static_cast<int>(cores.size()) < host_cores; }
 };
@@ -35,6 +39,8 @@ struct HostMap {
   // Ranks on the host of `rank`, itself included, and those of them that come before it.
   int ranks_on_host(int rank) const;
   int rank_on_host(int rank) const;
+  // Whether any two of them can keep data in memory together.
+  bool has_shared_memory() const;
   // Ranks that use a GPU together, those of one GPU in one list.
   std::vector<std::vector<int>> sharing_gpus() const;
 };

@@ -33,10 +33,11 @@ struct Need {
 // ... and what it may use, for all to see.
 struct Place {
   Need host, gpu;
+  Need process;                                  // of the host, with what other ranks count
   std::int64_t host_left = 0, process_left = 0;  // 0 without a limit
   std::int64_t gpu_left = 0;
 
-  bool fits_process() const { return process_left <= 0 || host.bytes <= process_left; }
+  bool fits_process() const { return process_left <= 0 || process.bytes <= process_left; }
 };
 
 // What the ranks of a host, or of a GPU, need together; they need not need the same.
@@ -47,13 +48,16 @@ struct Together {
   bool fits(std::int64_t left) const { return left <= 0 || bytes <= left; }
 };
 
-// What is in a kind of memory; on the host all of a plan is in one.
-Need need_of(const MemoryPlan& plan, MemoryKind kind) {
+// What is in a kind of memory; on the host all of a plan is in one. With or without items that
+// other ranks count.
+Need need_of(const MemoryPlan& plan, MemoryKind kind, bool with_uncounted = false) {
   const bool is_divided = ArenaMemory::kHasStaging;
   Need need;
-  need.bytes = is_divided ? plan.total(kind) : plan.total();
+  need.bytes =
+      (is_divided ? plan.total(kind) : plan.total()) + (with_uncounted ? plan.uncounted() : 0);
   for (const MemoryPlan::Item& item : plan.items()) {
     if ((is_divided && item.kind != kind) || item.bytes <= need.largest_bytes) continue;
+    if (!with_uncounted && !item.is_counted()) continue;
     need.largest_bytes = item.bytes;
     std::snprintf(need.largest, sizeof need.largest, "%s", item.name.c_str());
   }
@@ -63,6 +67,7 @@ Need need_of(const MemoryPlan& plan, MemoryKind kind) {
 Place place_of(const MemoryPlan& plan) {
   Place place;
   place.host = need_of(plan, MemoryKind::kStaging);
+  place.process = need_of(plan, MemoryKind::kStaging, true);
   place.host_left = host_memory_left();
   place.process_left = process_memory_left();
 #if defined(TAPER_CUDA)
@@ -115,7 +120,7 @@ std::string problem_of(const Ranks& ranks, const std::vector<Place>& all,
   for (int r = 0; r < ranks.size(); ++r) {
     const Place& place = all[r];
     if (!place.fits_process())
-      return "the memory plan of rank " + std::to_string(r) + " needs " + place.host.text() +
+      return "the memory plan of rank " + std::to_string(r) + " needs " + place.process.text() +
              " in one process (whose " + left_text("address-space limit", place.process_left) +
              advice[r] + ", or raise ulimit -v";
     const Together& on_host = hosts.at(where(ranks.hosts.ranks[r], &RankPlace::host));
@@ -133,6 +138,7 @@ std::string problem_of(const Ranks& ranks, const std::vector<Place>& all,
 }  // namespace
 
 std::string memory_problem(const Ranks& ranks, const MemoryPlan& plan, const std::string& advice) {
+  barrier(ranks.world());  // until then others may hold what this rank has freed
   std::vector<Place> all(ranks.size());
   all_gather(ranks.world(), all, std::vector<Place>{place_of(plan)});
   // Ranks may hold different models: the advice is that of the rank that it is for.

@@ -14,6 +14,7 @@
 #endif
 #include "device/Runtime.hpp"
 #include "session/LayoutChecks.hpp"
+#include "session/MemoryDomains.hpp"
 
 namespace taper {
 
@@ -21,7 +22,9 @@ Ranks::Ranks(MPI_Comm comm, int size, const std::vector<int>& tp_degrees, Progre
     : progress(shared_progress),
       chain(chain_with(size, tp_degrees)),
       groups(GroupCache::for_chain(comm, chain, GroupOptions{WaitMode::kAuto, &shared_progress})),
-      hosts(gather_host_map(world(), find_place())) {}
+      hosts(gather_host_map(world(), find_place())) {
+  find_memory_domains(world(), hosts);
+}
 
 Ranks::Ranks(const Ranks& parent, const DivisorChain& chain, GroupCache groups, HostMap hosts)
     : progress(parent.progress),

@@ -40,7 +40,7 @@ void Reference::add_memory(MemoryPlan& plan) const {
 
 void Reference::create(Arena& arena, ConstFloatMatrix rope_table) {
   if (!model_) return;
-  model_->load(place_.ranks->exec, options_.model.type, arena);
+  model_->load(options_.model.type, arena);
   if (place_.layout != policy_.place().layout)
     pass_ = std::make_unique<TrainPass>(files_.table, model_->parallel(), pass_options_, arena,
                                         rope_table);

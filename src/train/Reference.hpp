@@ -21,7 +21,7 @@ class Reference {
 
   // What this rank will hold, if anything. Not collective.
   void add_memory(MemoryPlan& plan) const;
-  // Allocates and loads that. Not collective.
+  // Allocates and loads that. Collective over the ranks of its place.
   void create(Arena& arena, ConstFloatMatrix rope_table);
 
   const ModelPlace& place() const { return place_; }

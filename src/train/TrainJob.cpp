@@ -11,6 +11,7 @@
 #include "profile/RunIdentity.hpp"
 #include "results/RunDirectory.hpp"
 #include "session/LayoutChecks.hpp"
+#include "session/SharedArena.hpp"
 #include "train/PlacementFile.hpp"
 
 namespace taper {
@@ -231,7 +232,7 @@ void TrainJob::create() {
   // The ranks that lead the smallest groups, and so any group.
   const bool leads = generator_ && generator_->ranks().groups.tp_group(generation_tp_).rank() == 0;
   judge_.start_workers(leads ? Judge::Start::kNow : Judge::Start::kOnDemand);
-  arena_ = std::make_unique<Arena>(plan_);
+  arena_ = make_arena(ranks_, plan_);
   const ConstFloatMatrix rope = files_.rope_table(static_cast<int>(options_.max_positions()));
   policy_.create(*arena_, rope);
   if (reference_) reference_->create(*arena_, rope);

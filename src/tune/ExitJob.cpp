@@ -16,6 +16,7 @@
 #include "io/AtomicFile.hpp"
 #include "rl/MicroBatch.hpp"
 #include "session/MemoryCheck.hpp"
+#include "session/SharedArena.hpp"
 
 namespace taper {
 namespace {
@@ -83,8 +84,9 @@ double ExitJob::run() {
   exits.add_memory(plan);
   TAPER_INFO("memory of rank 0\n" << plan.table());
   require_memory(ranks_, plan, "lower --max-tokens");
-  Arena arena(plan);
-  model_.load(ranks_.exec, options_.type, arena);
+  const std::unique_ptr<Arena> memory = make_arena(ranks_, plan);
+  Arena& arena = *memory;
+  model_.load(options_.type, arena);
   TrainPass pass(files_.table, model_.parallel(), pass_options, arena,
                  files_.rope_table(static_cast<int>(longest)));
   exits.create(arena);

@@ -11,6 +11,7 @@
 #include "checkpoint/SaveModel.hpp"
 #include "optim/OptimizerStep.hpp"
 #include "results/MetricsLog.hpp"
+#include "session/SharedArena.hpp"
 
 namespace taper {
 namespace {
@@ -87,7 +88,7 @@ std::string TuningJob::beginning() const {
 }
 
 void TuningJob::create() {
-  arena_ = std::make_unique<Arena>(plan_);
+  arena_ = make_arena(ranks(), plan_);
   model_.create(*arena_,
                 files_.rope_table(std::min(pass_options_.max_rows, files_.config.max_positions)));
 }

@@ -27,6 +27,7 @@
 #include "param/CommandLine.hpp"
 #include "rl/MicroBatch.hpp"
 #include "session/Guard.hpp"
+#include "session/SharedArena.hpp"
 #include "session/Startup.hpp"
 
 using namespace taper;
@@ -56,7 +57,7 @@ class Trained {
     MemoryPlan plan;
     model_.add_memory(plan);
     bytes_ = plan.total();
-    arena_ = std::make_unique<Arena>(plan);
+    arena_ = make_arena(ranks, plan);
     model_.create(*arena_, files.rope_table(options.length));
     model_.load_masters();
     RandomStream random(1, RandomPurpose::kTest, 0, 0);

@@ -28,6 +28,7 @@
 #include "rollout/GenerationRecord.hpp"
 #include "rollout/Generator.hpp"
 #include "session/Guard.hpp"
+#include "session/SharedArena.hpp"
 #include "session/Startup.hpp"
 #include "simulate/LengthLaw.hpp"
 #include "simulate/Oracle.hpp"
@@ -118,8 +119,8 @@ class LayoutBench {
         machine_(read_profile(options.profile)) {
     model_.add_memory(plan_, options.type);
     generator_.add_memory(plan_);
-    arena_ = std::make_unique<Arena>(plan_);
-    model_.load(ranks.exec, options.type, *arena_);
+    arena_ = make_arena(ranks, plan_);
+    model_.load(options.type, *arena_);
     generator_.create(model_.packed(), *arena_, files.rope_table(generator_.max_positions()));
     for (const int tp : machine_.profile.degrees()) {
       const Layout layout = Layout::uniform(tp, ranks.chain);

@@ -7,7 +7,7 @@
 //   prefill   one prompt of 512 tokens up to its first sampled token
 //   forward   log-probs of 8 x 256 tokens
 //   train     forward, backward, AdamW and publishing on 8 x 256 tokens, and each of them
-// Ranks form one tensor-parallel group, or one replica each with --layout 1xN; OMP_NUM_THREADS says
+// Ranks form one tensor-parallel group, or one replica each with --tp 1; OMP_NUM_THREADS says
 // how many threads a rank has. tests/peers/compare_speed.py sets the figures beside other programs.
 #include <algorithm>
 #include <cstdio>
@@ -27,6 +27,7 @@
 #include "param/CommandLine.hpp"
 #include "rl/MicroBatch.hpp"
 #include "session/Guard.hpp"
+#include "session/SharedArena.hpp"
 #include "session/Startup.hpp"
 
 using namespace taper;
@@ -112,11 +113,11 @@ class LoadedModel {
       : model("model", files, ranks, options.tp) {
     MemoryPlan plan;
     model.add_memory(plan, options.type);
-    arena_ = std::make_unique<Arena>(plan);
+    arena_ = make_arena(ranks, plan);
     if (options.draws_weights)
-      model.fill(ranks.exec, options.type, *arena_, RepeatingWeights(files.table));
+      model.fill(options.type, *arena_, RepeatingWeights(files.table));
     else
-      model.load(ranks.exec, options.type, *arena_);
+      model.load(options.type, *arena_);
   }
 
   InferenceModel model;
@@ -139,7 +140,7 @@ class EngineBench {
     const EngineMemory memory = EngineMemory::of(files.table, model_.parallel(), engine);
     MemoryPlan plan;
     memory.add_memory(plan, plan.phase("generation"));
-    arena_ = std::make_unique<Arena>(plan);
+    arena_ = make_arena(ranks, plan);
     engine_ = std::make_unique<Engine>(
         ranks.exec, EngineSetup{&model_.view(), &model_.parallel(), engine}, memory, *arena_,
         plan.phase("generation"), files.rope_table(engine.max_positions));
@@ -193,7 +194,7 @@ class TrainBench {
       : files_(files), ranks_(ranks), model_(files, ranks, model_options(options)) {
     MemoryPlan plan;
     model_.add_memory(plan);
-    arena_ = std::make_unique<Arena>(plan);
+    arena_ = make_arena(ranks, plan);
     model_.create(*arena_, files.rope_table(kTrainLength));
     if (options.draws_weights)
       model_.set_masters(RepeatingWeights(files.table));

@@ -31,6 +31,7 @@
 #include "param/CommandLine.hpp"
 #include "rollout/Generator.hpp"
 #include "session/Guard.hpp"
+#include "session/SharedArena.hpp"
 #include "session/Startup.hpp"
 
 using namespace taper;
@@ -167,8 +168,8 @@ class SpeculationBench {
         add(name + "/" + place, speculation);
       }
     }
-    arena_ = std::make_unique<Arena>(plan_);
-    model_.load(ranks.exec, options.type, *arena_);
+    arena_ = make_arena(ranks, plan_);
+    model_.load(options.type, *arena_);
     for (const Contestant& c : contestants_)
       c.generator->create(model_.packed(), *arena_, files.rope_table(c.generator->max_positions()));
   }

@@ -6,6 +6,7 @@
 
 #include "comm/Collectives.hpp"
 #include "instance/TrainingModel.hpp"
+#include "session/SharedArena.hpp"
 #include "support/TestRanks.hpp"
 
 namespace taper::test {
@@ -18,7 +19,7 @@ struct SmallTraining {
       : model(files, ranks, options(tp, type)) {
     MemoryPlan plan;
     model.add_memory(plan);
-    arena = std::make_unique<Arena>(plan);
+    arena = make_arena(ranks, plan);
     model.create(*arena, files.rope_table(files.config.max_positions));
   }
 

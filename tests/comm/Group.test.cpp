@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "comm/Group.hpp"
 
+#include <algorithm>
 #include <catch2/catch_test_macros.hpp>
 #include <numeric>
 #include <utility>
@@ -38,6 +39,16 @@ TEST_CASE("the world lists all ranks in order") {
   std::iota(expected.begin(), expected.end(), 0);
   CHECK(world.world_ranks() == expected);
   CHECK(world.wait() != WaitMode::kAuto);
+}
+
+TEST_CASE("the ranks of a node are listed in their order") {
+  const Group world = Group::world(MPI_COMM_WORLD);
+  const Group node = Group::of_node(world);
+  CHECK(std::ranges::is_sorted(node.world_ranks()));
+  CHECK(node.world_rank() == world.rank());
+  std::vector<int> first{node.world_ranks().front()};
+  broadcast(node, first, 0);
+  CHECK(first[0] == node.world_ranks().front());
 }
 
 TEST_CASE("a block numbers its ranks from 0 and reaches no others") {

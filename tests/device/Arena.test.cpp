@@ -5,6 +5,8 @@
 #include <catch2/matchers/catch_matchers_exception.hpp>
 #include <catch2/matchers/catch_matchers_string.hpp>
 #include <cstdint>
+#include <string>
+#include <utility>
 #include <vector>
 
 #include "base/Error.hpp"
@@ -74,6 +76,46 @@ TEST_CASE("models of one kind can have phases of their own") {
   CHECK(plan.total() == 64 + 640);
   Arena arena(plan);
   CHECK(arena.take("gradients", first, 64) == arena.take("gradients", second, 640));
+}
+
+TEST_CASE("what ranks share has a place of its own, and is counted by the one that makes it") {
+  const auto plan_of = [](bool makes) {
+    MemoryPlan plan;
+    plan.add("weights", MemoryPhase::kAlways, 1000, MemoryKind::kModel, {"domain 0", 3, makes});
+    plan.add("weights", MemoryPhase::kAlways, 24, MemoryKind::kModel, {"domain 0", 3, makes});
+    plan.add("cache", plan.phase("generation"), 64);
+    return plan;
+  };
+  const MemoryPlan making = plan_of(true), other = plan_of(false);
+  CHECK(making.total() == 1088 + 64);
+  CHECK(other.total() == 64);
+  CHECK(making.unshared() == 64);
+  CHECK(other.unshared() == 64);
+  CHECK(making.uncounted() == 0);
+  CHECK(other.uncounted() == 1088);
+  CHECK_THAT(making.table(), ContainsSubstring("weights, shared by 3 ranks") &&
+                                 !ContainsSubstring("counted by another rank"));
+  CHECK_THAT(other.table(), ContainsSubstring("shared, counted by another rank"));
+
+  Arena::Copies made, mapped;
+  const std::string copy = making.items().front().copy();
+  const SharedMemory& memory = made.emplace(copy, SharedMemory(1088)).first->second;
+  mapped.emplace(copy, SharedMemory(memory.name()));
+  Arena first(making, std::move(made)), second(other, std::move(mapped));
+  const auto take = [](Arena& arena, std::int64_t bytes) {
+    return arena.take<char>("weights", MemoryPhase::kAlways, bytes);
+  };
+  take(first, 1000);
+  take(second, 1000);
+  char* const here = take(first, 24);
+  char* const there = take(second, 24);
+  CHECK(here != there);
+  here[5] = 42;
+  CHECK(there[5] == 42);
+  MemoryPlan torn = plan_of(true);
+  CHECK_THROWS_MATCHES(torn.add("weights", MemoryPhase::kAlways, 24), Error,
+                       MessageMatches(ContainsSubstring("shared with different ranks")));
+  CHECK_THROWS_MATCHES(Arena(other), Error, MessageMatches(ContainsSubstring("copy is missing")));
 }
 
 TEST_CASE("more than was planned is a bug, not bad input") {

@@ -9,6 +9,7 @@
 
 #include "base/Timer.hpp"
 #include "instance/InferenceModel.hpp"
+#include "session/SharedArena.hpp"
 #include "support/Scratch.hpp"
 #include "support/TestRanks.hpp"
 #include "workers/Spawner.hpp"
@@ -35,8 +36,8 @@ struct Fixture : TestRanks {
         evaluator(files, ranks, options().stops(files)) {
     model.add_memory(plan, WeightType::kF32);
     generator.add_memory(plan);
-    arena = std::make_unique<Arena>(plan);
-    model.load(ranks.exec, WeightType::kF32, *arena);
+    arena = make_arena(ranks, plan);
+    model.load(WeightType::kF32, *arena);
     generator.create(model.packed(), *arena, files.rope_table(generator.max_positions()));
     judge.start_workers(Judge::Start::kOnDemand);
   }

@@ -28,15 +28,18 @@ class Layout:
     tp: int
     max_tokens: int = 256
     instructions: str = ""  # empty: the widest
+    shares: bool = True  # weights, with the ranks of the host
 
     def __str__(self) -> str:
         by = f", {self.instructions}" if self.instructions else ""
+        if not self.shares:
+            by += ", own copies of weights"
         return f"{self.ranks} ranks, TP {self.tp}, micro-batches of {self.max_tokens} tokens{by}"
 
 
 SHORT = [Layout(1, 1), Layout(2, 1), Layout(2, 2, 1000), Layout(3, 1)]
 # On CPUs all instruction sets have the same bits, in both arithmetics.
-SETS = [Layout(1, 1), Layout(2, 2, 1000, "avx2"), Layout(2, 1, 500, "scalar")]
+SETS = [Layout(1, 1), Layout(2, 2, 1000, "avx2"), Layout(2, 1, 500, "scalar", shares=False)]
 LONG = [*SHORT, Layout(1, 1, 2000), Layout(2, 1, 2000), Layout(3, 3), Layout(4, 1), Layout(4, 2), Layout(4, 4, 300)]
 
 
@@ -56,7 +59,9 @@ class Trials:
     def train(self, layout: Layout, output: Path, changes: dict) -> str:
         words = self.runs.train(self.model, output, **{**RUN, **changes, "Training__Tensor_Parallel": layout.tp,
                                                        "Training__Max_Tokens": layout.max_tokens})
-        env = {"TAPER_ISA": layout.instructions} if layout.instructions else {}
+        env = {"TAPER_SHARE_WEIGHTS": "yes" if layout.shares else "no"}
+        if layout.instructions:
+            env["TAPER_ISA"] = layout.instructions
         outcome = self.runs.run(words, layout.ranks, guard=300, env=env)
         check(outcome.code == 0, f"the run on {layout} failed", outcome.text)
         return outcome.text

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "base/Random.hpp"
+#include "session/SharedArena.hpp"
 #include "support/Bits.hpp"
 #include "support/Halves.hpp"
 
@@ -28,7 +29,7 @@ class Trained {
         model_(files_, ranks, options(tp)) {
     MemoryPlan plan;
     model_.add_memory(plan);
-    arena_ = std::make_unique<Arena>(plan);
+    arena_ = make_arena(ranks, plan);
     model_.create(*arena_, files_.rope_table(kTokens));
     model_.load_masters();
     RandomStream random(seed, RandomPurpose::kTest, 0,

@@ -2,9 +2,13 @@
 #include "instance/InferenceModel.hpp"
 
 #include <catch2/catch_test_macros.hpp>
+#include <cstdint>
 #include <vector>
 
+#include "comm/Collectives.hpp"
+#include "instance/DirectoryWeights.hpp"
 #include "instance/SameWeights.hpp"
+#include "session/SharedArena.hpp"
 #include "support/TestRanks.hpp"
 
 using namespace taper;
@@ -17,19 +21,12 @@ struct Fixture : TestRanks {
 
   // Whether each piece that this rank holds is that of the directory.
   bool has_weights_of_the_directory(const PackedModel& packed) const {
-    const LocalParams& local = packed.local();
-    const HuggingFaceReader reader = files.open_weights();
-    std::vector<float> values(static_cast<std::size_t>(local.size()));
-    for (const auto& piece : local.pieces())
-      reader.read_piece(piece.id,
-                        {values.data() + piece.offset, static_cast<std::size_t>(piece.size)});
     MemoryPlan plan;
-    PackedModel::add_memory(plan, "expected", local, packed.type(), WithBackward::kNo);
+    PackedModel::add_memory(plan, "expected", packed.local(), packed.type(), WithBackward::kNo);
     Arena arena(plan);
-    PackedModel expected("expected", local, packed.shard(), packed.type(), WithBackward::kNo,
-                         arena);
-    for (int t = 0; t < static_cast<int>(files.table.tensors().size()); ++t)
-      expected.pack(ranks.exec, t, values.data() + local.offset(t));
+    PackedModel expected("expected", packed.local(), packed.shard(), packed.type(),
+                         WithBackward::kNo, arena);
+    load_packed(ranks.exec, files, expected);
     return same_weights(packed, expected);
   }
 };
@@ -48,8 +45,12 @@ TEST_CASE("a model is planned, then loaded in that much memory, in every degree"
       CHECK(item.name.starts_with("judge"));
       CHECK(item.phase == MemoryPhase::kAlways);  // it stays
     }
-    Arena arena(plan);
-    model.load(f.ranks.exec, WeightType::kF32, arena);
+    std::vector<std::int64_t> bytes{plan.total(), plan.total() + plan.uncounted()};
+    all_reduce_sum(f.ranks.world(), bytes);
+    if (f.ranks.hosts.has_shared_memory())
+      CHECK(bytes[0] * (world_size() / tp) == bytes[1]);  // one copy of each shard
+    const auto arena = make_arena(f.ranks, plan);
+    model.load(WeightType::kF32, *arena);
     CHECK(f.has_weights_of_the_directory(model.packed()));
     CHECK(&model.view().table() == &model.packed().local().table());
   }
@@ -60,7 +61,7 @@ TEST_CASE("ranks of a group hold less each than one rank alone") {
   const auto bytes = [&](int tp) {
     MemoryPlan plan;
     InferenceModel("model", f.files, f.ranks, tp).add_memory(plan, WeightType::kBf16);
-    return plan.total();
+    return plan.total() + plan.uncounted();
   };
   if (world_size() > 1) CHECK(bytes(world_size()) < bytes(1));
 }

@@ -7,9 +7,11 @@
 #include <set>
 
 #include "comm/Collectives.hpp"
+#include "instance/DirectoryWeights.hpp"
 #include "instance/InferenceModel.hpp"
 #include "instance/SameWeights.hpp"
 #include "session/RankBlocks.hpp"
+#include "session/SharedArena.hpp"
 #include "support/Messages.hpp"
 #include "support/TestRanks.hpp"
 
@@ -39,7 +41,7 @@ struct Apart {
     if (model) model->add_memory(plan);
     published.add_memory(plan);
     PackedModel::add_memory(plan, "expected", *local, WeightType::kBf16, WithBackward::kNo);
-    arena = std::make_unique<Arena>(plan);
+    arena = make_arena(all, plan);
     if (model) model->create(*arena, files.rope_table(16));
     published.create(*arena, model.get());
     expected = std::make_unique<PackedModel>("expected", *local, shard, WeightType::kBf16,

@@ -14,6 +14,7 @@
 #include "instance/IdleLayers.hpp"
 #include "instance/InferenceModel.hpp"
 #include "instance/SameWeights.hpp"
+#include "session/SharedArena.hpp"
 #include "support/TestRanks.hpp"
 
 using namespace taper;
@@ -65,8 +66,8 @@ struct Learning : Directories {
     model.add_memory(plan, WeightType::kF32);
     TrainPass::add_memory(plan, policy.table, model.parallel(), pass_options);
     exits.add_memory(plan);
-    arena.emplace(plan);
-    model.load(ranks.exec, WeightType::kF32, *arena);
+    arena = make_arena(ranks, plan);
+    model.load(WeightType::kF32, *arena);
     pass.emplace(policy.table, model.parallel(), pass_options, *arena, policy.rope_table(64));
     exits.create(*arena);
   }
@@ -119,8 +120,8 @@ struct Learning : Directories {
       const WeightType type = packed[same.size()]->type();
       MemoryPlan plan;
       expected.add_memory(plan, type);
-      Arena memory(plan);
-      expected.load(ranks.exec, type, memory);
+      const auto memory = make_arena(ranks, plan);
+      expected.load(type, *memory);
       same.push_back(same_weights(*packed[same.size()], expected.packed()));
     }
     return same;
@@ -132,7 +133,7 @@ struct Learning : Directories {
   MemoryPlan plan;
   TrainPassOptions pass_options;
   TrainedExits exits;
-  std::optional<Arena> arena;
+  std::unique_ptr<Arena> arena;
   std::optional<TrainPass> pass;
 };
 

@@ -9,6 +9,7 @@
 #include "instance/SameWeights.hpp"
 #include "model/RandomWeights.hpp"
 #include "rl/UpdateLoop.hpp"
+#include "session/SharedArena.hpp"
 #include "support/TestRanks.hpp"
 
 using namespace taper;
@@ -31,9 +32,9 @@ struct Fixture : TestRanks {
       : TestRanks({o.train_tp, o.generation_tp}),
         model(files, ranks, o),
         inference("expected", files, ranks, std::min(o.train_tp, o.generation_tp)),
-        arena(plan(o.type)) {
-    model.create(arena, files.rope_table(64));
-    inference.load(ranks.exec, o.type, arena);
+        arena(make_arena(ranks, plan(o.type))) {
+    model.create(*arena, files.rope_table(64));
+    inference.load(o.type, *arena);
   }
   MemoryPlan plan(WeightType type) const {
     MemoryPlan plan;
@@ -45,7 +46,7 @@ struct Fixture : TestRanks {
   ModelFiles files{TAPER_GOLDEN_DIR "/models/llama_b"};
   TrainingModel model;
   InferenceModel inference;  // of the degree in which the weights are held
-  Arena arena;
+  std::unique_ptr<Arena> arena;
 };
 
 }  // namespace

@@ -9,6 +9,7 @@
 #include "comm/Collectives.hpp"
 #include "model/LoadedModel.hpp"
 #include "reward/Judge.hpp"
+#include "session/SharedArena.hpp"
 #include "support/AllSamples.hpp"
 #include "support/Bits.hpp"
 #include "support/Messages.hpp"
@@ -109,7 +110,8 @@ TEST_CASE("the reward is the value at the last token, the same bits in any layou
     model.require_weights();
     MemoryPlan plan;
     model.add_memory(plan);
-    Arena arena(plan);
+    const auto memory = make_arena(f.ranks, plan);
+    Arena& arena = *memory;
     model.create(arena);
     f.check_rewards(model, expected);
   }
@@ -140,7 +142,8 @@ TEST_CASE("models judge on ranks of their own, beside other calls") {
   judge.add_memory(plan);
   const bool is_outside = low.ranks == nullptr && high.ranks == nullptr;
   CHECK((plan.total() == 0) == is_outside);
-  Arena arena(plan);
+  const auto memory = make_arena(f.ranks, plan);
+  Arena& arena = *memory;
   judge.load_models(arena);
   const std::vector<Prompt> prompts{{{}, "46", "sum", ""}};
   judge.begin(prompts);
@@ -178,7 +181,8 @@ TEST_CASE("a model judges beside rules, and its reward is recorded") {
   judge.require_judges();
   MemoryPlan plan;
   judge.add_memory(plan);
-  Arena arena(plan);
+  const auto memory = make_arena(f.ranks, plan);
+  Arena& arena = *memory;
   judge.load_models(arena);
   const std::vector<Prompt> prompts{{{}, "46", "sum", ""}};
   judge.begin(prompts);

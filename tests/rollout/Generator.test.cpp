@@ -16,8 +16,10 @@
 #include "base/Text.hpp"
 #include "checkpoint/CutLayers.hpp"
 #include "comm/Collectives.hpp"
+#include "instance/DirectoryWeights.hpp"
 #include "instance/InferenceModel.hpp"
 #include "rollout/GeneratedSample.hpp"
+#include "session/SharedArena.hpp"
 #include "support/Halves.hpp"
 #include "support/Scratch.hpp"
 #include "support/ScriptedPlanner.hpp"
@@ -40,7 +42,7 @@ struct GoldenGenerator {
     MemoryPlan plan;
     PackedModel::add_memory(plan, "test", local, WeightType::kF32, WithBackward::kNo);
     generator.add_memory(plan);
-    arena = std::make_unique<Arena>(plan);
+    arena = make_arena(ranks, plan);
     packed = std::make_unique<PackedModel>("test", local, shard(), WeightType::kF32,
                                            WithBackward::kNo, *arena);
     load_packed(ranks.exec, files, *packed);

@@ -10,6 +10,7 @@
 #include "base/Error.hpp"
 #include "checkpoint/CutLayers.hpp"
 #include "comm/Collectives.hpp"
+#include "session/SharedArena.hpp"
 #include "support/Scratch.hpp"
 #include "support/TestRanks.hpp"
 
@@ -40,7 +41,7 @@ struct Bound {
       : layouts(options, policy, world.ranks), draft(options, policy, layouts, world.ranks) {
     const MemoryPhase phase = plan.phase("generation");
     draft.add_memory(plan, WeightType::kF32, phase);
-    arena.emplace(plan);
+    arena = make_arena(world.ranks, plan);
     draft.load(WeightType::kF32, *arena, phase, nullptr);
     draft.bind(tp);
   }
@@ -48,7 +49,7 @@ struct Bound {
   RolloutLayouts layouts;
   LoadedDraftModel draft;
   MemoryPlan plan;
-  std::optional<Arena> arena;
+  std::unique_ptr<Arena> arena;
 };
 
 }  // namespace

@@ -13,8 +13,10 @@
 #include "base/Random.hpp"
 #include "checkpoint/WriteExits.hpp"
 #include "comm/Collectives.hpp"
+#include "instance/DirectoryWeights.hpp"
 #include "instance/IdleLayers.hpp"
 #include "rollout/Generator.hpp"
+#include "session/SharedArena.hpp"
 #include "support/Messages.hpp"
 #include "support/ScriptedPlanner.hpp"
 #include "support/TestRanks.hpp"
@@ -110,13 +112,13 @@ struct ExitGenerator : TestRanks {
       for (const ModelFiles& head : exits->heads())
         heads.emplace_back("heads", head, ranks, 1).add_memory(plan, WeightType::kF32);
     }
-    arena.emplace(plan);
+    arena = make_arena(ranks, plan);
     packed = std::make_unique<PackedModel>("test", local, shard(), WeightType::kF32,
                                            WithBackward::kNo, *arena);
     load_packed(ranks.exec, files, *packed);
     std::vector<const PackedModel*> given;
     for (InferenceModel& head : heads) {
-      head.load(ranks.exec, WeightType::kF32, *arena);
+      head.load(WeightType::kF32, *arena);
       given.push_back(&head.packed());
     }
     generator.create(*packed, *arena, files.rope_table(generator.max_positions()), given);
@@ -177,7 +179,7 @@ struct ExitGenerator : TestRanks {
   LocalParams local;
   std::optional<ExitFiles> exits;  // if they are given
   std::list<InferenceModel> heads;
-  std::optional<Arena> arena;
+  std::unique_ptr<Arena> arena;
   std::unique_ptr<PackedModel> packed;
 };
 

@@ -15,6 +15,7 @@
 #include "comm/Collectives.hpp"
 #include "results/MetricsLog.hpp"
 #include "run/Job.hpp"
+#include "session/SharedArena.hpp"
 #include "support/Scratch.hpp"
 #include "support/TestRanks.hpp"
 
@@ -61,7 +62,7 @@ class FakeJob final : public Job {
     TAPER_VALIDATE(state.examples, "the sum is missing");
   }
   void create() override {
-    arena_ = std::make_unique<Arena>(plan_);
+    arena_ = make_arena(ranks(), plan_);
     model_.create(*arena_, files_.rope_table(32));
   }
   void load_start() override { model_.load_masters(); }

@@ -51,6 +51,26 @@ TEST_CASE(
                        MessageMatches(ContainsSubstring("need " + together + " together")));
 }
 
+TEST_CASE("what another rank counts is not in the need of a rank, but in that of its process") {
+  const TestRanks world;
+  MemoryPlan plan;
+  plan.add("cache", MemoryPhase::kAlways, 1 << 20);
+  plan.add("weights", MemoryPhase::kAlways, std::int64_t{1} << 56, MemoryKind::kModel,
+           {"domain 0", 2, false});
+  CHECK_NOTHROW(require_memory(world.ranks, plan, "use less"));
+  rlimit old{};
+  REQUIRE(getrlimit(RLIMIT_AS, &old) == 0);
+  rlimit limit = old;
+  limit.rlim_cur = rlim_t{1} << 40;
+  if (old.rlim_max != RLIM_INFINITY && limit.rlim_cur > old.rlim_max) return;
+  REQUIRE(setrlimit(RLIMIT_AS, &limit) == 0);
+  const std::string problem = memory_problem(world.ranks, plan, "use less");
+  REQUIRE(setrlimit(RLIMIT_AS, &old) == 0);
+  CHECK_THAT(problem, ContainsSubstring("for weights") &&
+                          ContainsSubstring(format_bytes(std::ldexp(1.0, 56))) &&
+                          ContainsSubstring("raise ulimit -v"));
+}
+
 TEST_CASE("the address-space limit of a process bounds its own plan alone") {
   TestRanks world;
   auto& places = world.ranks.hosts.ranks;

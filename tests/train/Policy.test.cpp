@@ -3,8 +3,10 @@
 
 #include <catch2/catch_test_macros.hpp>
 
+#include "instance/DirectoryWeights.hpp"
 #include "instance/InferenceModel.hpp"
 #include "instance/SameWeights.hpp"
+#include "session/SharedArena.hpp"
 #include "support/TestRanks.hpp"
 
 using namespace taper;
@@ -45,7 +47,8 @@ TEST_CASE("ranks hold what they need of the policy: masters to train it, weights
     const ModelShard shard(files.table, 1, 0);
     const LocalParams local(files.table, shard);
     PackedModel::add_memory(plan, "expected", local, WeightType::kF32, WithBackward::kNo);
-    Arena arena(plan);
+    const auto memory = make_arena(world.ranks, plan);
+    Arena& arena = *memory;
     policy.create(arena, files.rope_table(32));
     policy.load_start();
     policy.publish_beyond();

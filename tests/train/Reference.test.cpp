@@ -4,6 +4,7 @@
 #include <catch2/catch_test_macros.hpp>
 
 #include "model/LoadedModel.hpp"
+#include "session/SharedArena.hpp"
 #include "support/AllSamples.hpp"
 #include "support/Bits.hpp"
 #include "support/TestRanks.hpp"
@@ -72,7 +73,8 @@ TEST_CASE("a reference says the same on ranks of its own, in memory of its own")
     const std::int64_t before = plan.total();
     reference.add_memory(plan);
     CHECK((plan.total() > before) == blocks.has(layout.ranks()));
-    Arena arena(plan);
+    const auto memory = make_arena(world.ranks, plan);
+    Arena& arena = *memory;
     const ConstFloatMatrix rope = files.rope_table(32);
     policy.create(arena, rope);
     reference.create(arena, rope);

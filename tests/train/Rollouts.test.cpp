@@ -12,6 +12,7 @@
 
 #include "base/Packing.hpp"
 #include "instance/InferenceModel.hpp"
+#include "session/SharedArena.hpp"
 #include "train/TrainRuns.hpp"
 
 using namespace taper;
@@ -38,8 +39,8 @@ struct Fixture : TestRanks {
         rollouts(options, files, ranks, &generator, judge) {
     model.add_memory(plan, o.model.type);
     generator.add_memory(plan);
-    arena = std::make_unique<Arena>(plan);
-    model.load(ranks.exec, o.model.type, *arena);
+    arena = make_arena(ranks, plan);
+    model.load(o.model.type, *arena);
     generator.create(model.packed(), *arena, files.rope_table(static_cast<int>(o.max_positions())));
   }
 
