@@ -62,6 +62,7 @@ def train(options, ranks, shared, directory):
         "Rollout/Max New Tokens": 16,
         "Rollout/KV Memory MB": 64,
         "Training/Max Tokens": 256,
+        "Training/Mini Batches": 1,
         "Training/Iterations": options.iterations,
         "Evaluation/Every": 0,
         "Checkpoint/Every": 0,
