@@ -5,6 +5,7 @@
 
 #include "comm/Collectives.hpp"
 #include "kernels/Staging.hpp"
+#include "session/RankBlocks.hpp"
 
 namespace taper {
 
@@ -15,7 +16,7 @@ InferenceModel::InferenceModel(const std::string& name, const ModelFiles& files,
       ranks_(&ranks),
       parallel_(files.table, ranks.groups.tp_group(tp)),
       local_(files.table, parallel_.shard()),
-      share_(ranks, files.table, {{0, {tp, ranks.size() / tp}}}) {}
+      share_(ranks, files.table, {place_on_all(ranks, tp).layout}) {}
 
 void InferenceModel::add_memory(MemoryPlan& plan, WeightType type) const {
   PackedModel::add_memory(plan, name_, local_, type, WithBackward::kNo, share_.memory());

@@ -8,6 +8,7 @@
 #include "model/RandomWeights.hpp"
 #include "optim/Ownership.hpp"
 #include "rl/UpdateLoop.hpp"
+#include "session/RankBlocks.hpp"
 
 namespace taper {
 namespace {
@@ -29,7 +30,7 @@ TrainingModel::TrainingModel(const ModelFiles& files, const Ranks& ranks,
       packed_shard_(files.table, packed_tp(), ranks.chain.shard_index(ranks.rank(), packed_tp())),
       train_local_(files.table, train_parallel_.shard()),
       packed_local_(files.table, packed_shard_),
-      share_(ranks, files.table, {{0, {packed_tp(), ranks.size() / packed_tp()}}}, masters()) {
+      share_(ranks, files.table, {place_on_all(ranks, packed_tp()).layout}, masters()) {
   options_.adamw.gradients = options.pass.gradients;
 }
 
