@@ -20,6 +20,29 @@ using namespace taper::test;
 using Catch::Matchers::ContainsSubstring;
 using Catch::Matchers::MessageMatches;
 
+namespace {
+
+// Of a plan, where so many addresses are left to this process.
+std::string problem_with(const Ranks& ranks, const MemoryPlan& plan, std::int64_t left) {
+  rlimit old{};
+  REQUIRE(getrlimit(RLIMIT_AS, &old) == 0);
+  std::int64_t pages = 0;
+  std::ifstream("/proc/self/statm") >> pages;
+  rlimit limit = old;
+  limit.rlim_cur = static_cast<rlim_t>(pages * ::sysconf(_SC_PAGESIZE) + left);
+  REQUIRE(setrlimit(RLIMIT_AS, &limit) == 0);
+  std::string problem;
+  try {
+    require_memory(ranks, plan, "use less");
+  } catch (const Error& error) {
+    problem = error.what();
+  }
+  REQUIRE(setrlimit(RLIMIT_AS, &old) == 0);
+  return problem;
+}
+
+}  // namespace
+
 TEST_CASE("a memory plan that does not fit is that of the rank that it is too large for") {
   const TestRanks world;
   const int last = world_size() - 1;
@@ -58,17 +81,10 @@ TEST_CASE("what another rank counts is not in the need of a rank, but in that of
   plan.add("weights", MemoryPhase::kAlways, std::int64_t{1} << 56, MemoryKind::kModel,
            {"domain 0", 2, false});
   CHECK_NOTHROW(require_memory(world.ranks, plan, "use less"));
-  rlimit old{};
-  REQUIRE(getrlimit(RLIMIT_AS, &old) == 0);
-  rlimit limit = old;
-  limit.rlim_cur = rlim_t{1} << 40;
-  if (old.rlim_max != RLIM_INFINITY && limit.rlim_cur > old.rlim_max) return;
-  REQUIRE(setrlimit(RLIMIT_AS, &limit) == 0);
-  const std::string problem = memory_problem(world.ranks, plan, "use less");
-  REQUIRE(setrlimit(RLIMIT_AS, &old) == 0);
-  CHECK_THAT(problem, ContainsSubstring("for weights") &&
-                          ContainsSubstring(format_bytes(std::ldexp(1.0, 56))) &&
-                          ContainsSubstring("raise ulimit -v"));
+  CHECK_THAT(problem_with(world.ranks, plan, std::int64_t{1} << 40),
+             ContainsSubstring("for weights") &&
+                 ContainsSubstring(format_bytes(std::ldexp(1.0, 56))) &&
+                 ContainsSubstring("raise ulimit -v"));
 }
 
 TEST_CASE("the address-space limit of a process bounds its own plan alone") {
@@ -77,23 +93,7 @@ TEST_CASE("the address-space limit of a process bounds its own plan alone") {
   places.resize(4, places.front());
   MemoryPlan plan;
   plan.add("weights", MemoryPhase::kAlways, 64 << 20);
-  rlimit old{};
-  REQUIRE(getrlimit(RLIMIT_AS, &old) == 0);
-  const auto check_with = [&](std::int64_t left) {
-    std::int64_t pages = 0;
-    std::ifstream("/proc/self/statm") >> pages;
-    rlimit limit = old;
-    limit.rlim_cur = static_cast<rlim_t>(pages * ::sysconf(_SC_PAGESIZE) + left);
-    REQUIRE(setrlimit(RLIMIT_AS, &limit) == 0);
-    std::string problem;
-    try {
-      require_memory(world.ranks, plan, "use less");
-    } catch (const Error& error) {
-      problem = error.what();
-    }
-    REQUIRE(setrlimit(RLIMIT_AS, &old) == 0);
-    return problem;
-  };
+  const auto check_with = [&](std::int64_t left) { return problem_with(world.ranks, plan, left); };
   CHECK(check_with(128 << 20).empty());  // not four times the plan
   CHECK_THAT(check_with(32 << 20),
              ContainsSubstring("64.00 MiB") && ContainsSubstring("raise ulimit -v"));
