@@ -60,7 +60,11 @@ class Training {
     std::copy_n(model_.values.begin(), adamw_.size(), adamw_.master().data());
   }
 
-  double accumulate() { return model_.train(sequences_); }
+  // Of one step.
+  double accumulate() {
+    model_.gradients->clear(model_.exec);
+    return model_.train(sequences_);
+  }
   void write_gradients(const std::string& file) const { model_.write_gradients(file); }
 
   double step(double rate) {
