@@ -1,0 +1,207 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""Shows how time and memory grow, one Markdown table for each thing that does.
+
+    python tests/bench/growth.py --build build/default --model DIR
+
+DIR is a Hugging Face directory of which only config.json is read: weights are drawn. Parts:
+  context     decode of one sequence at longer and longer contexts, beside the time in which its
+              weights, keys and values can be read from memory. The rate of reading is the largest of
+              products of one row over weights beyond all caches, in the same run
+  batch       decode of more and more sequences
+  parameters  decode of one sequence, and training, with more and more layers
+  queue       time and memory per prompt of `taper generate` with more and more prompts queued
+Each figure is the median of --rounds runs, between which all of a part are run.
+"""
+
+import argparse
+import json
+import os
+import re
+import statistics
+import subprocess
+import sys
+import tempfile
+import time
+from pathlib import Path
+
+from taper_tables import print_head, print_row
+
+ROOT = Path(__file__).resolve().parents[2]
+PARTS = ["context", "batch", "parameters", "queue"]
+
+
+def environment(threads):
+    return os.environ | {"OMP_NUM_THREADS": str(threads)}
+
+
+def output_of(command, threads):
+    words = list(map(str, command))
+    done = subprocess.run(words, capture_output=True, text=True, env=environment(threads), check=False)
+    if done.returncode != 0:
+        sys.exit(f"{' '.join(words)} ended with code {done.returncode}:\n{done.stdout}{done.stderr}")
+    return done.stdout
+
+
+class Bench:
+    def __init__(self, options, scratch):
+        self.options, self.scratch = options, scratch
+        self.config = json.loads((Path(options.model) / "config.json").read_text())
+
+    def model(self, name, **changes):
+        """A directory whose config.json is that of the model with some values changed."""
+        folder = self.scratch / name
+        folder.mkdir(exist_ok=True)
+        (folder / "config.json").write_text(json.dumps(self.config | changes))
+        return folder
+
+    def rates(self, model, *words):
+        """Tokens per second, by the names that bench_model prints."""
+        command = [Path(self.options.build) / "tests/bench/bench_model", "--model", model, "--draw-weights"]
+        command += ["--cache-type", self.options.cache_type, "--repeats", "2"]
+        figures = json.loads(output_of([*command, *words], self.options.threads))
+        return {name: value["median"] for name, value in figures.items() if isinstance(value, dict)}
+
+    def medians(self, runs):
+        """Of the dicts that these functions return, called in turn, by name of the function. Of a rate that is a limit,
+        the largest."""
+        seen = {name: [] for name in runs}
+        for _ in range(self.options.rounds):
+            for name, run in runs.items():
+                seen[name].append(run())
+        return {
+            name: {key: (max if key == "limit" else statistics.median)([t[key] for t in turns]) for key in turns[0]}
+            for name, turns in seen.items()
+        }
+
+    def reading_rate(self):
+        """Bytes per second, the most that a product of one row gets from memory."""
+        command = [Path(self.options.build) / "tests/bench/bench_device", "--scale", "4", "--rows", "1"]
+        best = 0.0
+        for line in output_of(command, self.options.threads).splitlines():
+            found = re.search(r"(\d+) x (\d+) +rows +1 +([\d.]+) us", line)
+            if found:
+                k, columns, microseconds = map(float, found.groups())
+                best = max(best, 2 * k * columns / (microseconds * 1e-6))
+        return {"limit": best}
+
+    def weights(self):
+        """Bytes of bf16 weights that a step reads."""
+        c = self.config
+        h, layers = c["hidden_size"], c["num_hidden_layers"]
+        head = c.get("head_dim") or h // c["num_attention_heads"]
+        attention = 2 * h * head * (c["num_attention_heads"] + c["num_key_value_heads"])
+        return 2 * (layers * (attention + 3 * h * c["intermediate_size"]) + c["vocab_size"] * h)
+
+    def keys_and_values(self):
+        """Bytes of the cache of one position."""
+        c = self.config
+        head = c.get("head_dim") or c["hidden_size"] // c["num_attention_heads"]
+        bytes_of_a_number = 2 if self.options.cache_type == "bf16" else 4
+        return 2 * bytes_of_a_number * c["num_hidden_layers"] * c["num_key_value_heads"] * head
+
+    def context(self):
+        contexts = self.options.contexts
+        model = self.model("long", max_position_embeddings=max(contexts) + 512)
+
+        def decode(length):
+            return lambda: self.rates(model, "--parts", "decode", "--batches", "1", "--context", str(length))
+
+        of = self.medians({"memory": self.reading_rate} | {length: decode(length) for length in contexts})
+        rate = of["memory"]["limit"]
+        print(f"Reading: {rate / 1e9:.1f} GB/s.\n")
+        print_head("context", "time per token", "reading its weights, keys and values", "ratio")
+        for length in contexts:
+            taken = 1 / of[length]["decode 1"]
+            least = (self.weights() + (length + 18) * self.keys_and_values()) / rate
+            print_row(f"{length:,}", f"{1e3 * taken:.2f} ms", f"{1e3 * least:.2f} ms", f"{taken / least:.2f}")
+
+    def batch(self):
+        batches = self.options.batches
+        words = ["--parts", "decode", "--batches", ",".join(map(str, batches))]
+        of = self.medians({"decode": lambda: self.rates(self.options.model, *words)})["decode"]
+        print_head("sequences", "tokens/s", "time per step", "of one sequence")
+        one = 1 / of[f"decode {batches[0]}"]
+        for batch in batches:
+            step = batch / of[f"decode {batch}"]
+            print_row(str(batch), f"{of[f'decode {batch}']:.0f}", f"{1e3 * step:.1f} ms", f"{step / one * batches[0]:.2f}x")
+
+    def parameters(self):
+        depths = self.options.layers
+        words = ["--parts", "decode,train", "--batches", "1"]
+
+        def run(depth):
+            model = self.model(f"layers-{depth}", num_hidden_layers=depth)
+            return lambda: self.rates(model, *words)
+
+        of = self.medians({depth: run(depth) for depth in depths})
+        print_head("layers", "decode, time per token", "of a layer more", "training, time per token", "of a layer more")
+        before = None
+        for depth in depths:
+            now = [1e6 / of[depth]["decode 1"], 1e6 / of[depth]["train"]]
+            more = [(b - a) / (depth - before[0]) for a, b in zip(before[1], now)] if before else None
+            cells = [f"{now[0]:.0f} us", f"{more[0]:.0f} us" if more else "", f"{now[1]:.0f} us"]
+            print_row(str(depth), *cells, f"{more[1]:.0f} us" if more else "")
+            before = (depth, now)
+
+    def queue(self):
+        prompts = self.scratch / "prompts.jsonl"
+
+        def generate(count):
+            def run():
+                lines = (json.dumps({"prompt": f"{n % 90 + 10}+{n % 70 + 20}="}) + "\n" for n in range(count))
+                prompts.write_text("".join(lines))
+                command = [Path(self.options.build) / "bin/taper", "generate", "--model", ROOT / "data/model"]
+                command += ["--prompts", prompts, "--output", self.scratch / "responses.jsonl"]
+                command += ["--max-new-tokens", "4", "--temperature", "0", "--kv-memory-mb", "64"]
+                begin = time.monotonic()
+                words, quiet = list(map(str, command)), subprocess.DEVNULL
+                with subprocess.Popen(words, env=environment(self.options.threads), stdout=quiet, stderr=quiet) as job:
+                    _, job.returncode, used = os.wait4(job.pid, 0)
+                if job.returncode != 0:
+                    sys.exit(f"{' '.join(map(str, command))} failed")
+                return {"seconds": time.monotonic() - begin, "MiB": used.ru_maxrss / 1024}
+
+            return run
+
+        counts = self.options.queued
+        of = self.medians({count: generate(count) for count in counts})
+        print_head("prompts", "time", "per prompt more", "memory", "per 1,000 prompts more")
+        before = None
+        for count in counts:
+            now = of[count]
+            cells = ["", ""]
+            if before:
+                more = count - before
+                cells = [
+                    f"{1e3 * (now['seconds'] - of[before]['seconds']) / more:.3f} ms",
+                    f"{1e3 * (now['MiB'] - of[before]['MiB']) / more:.2f} MiB",
+                ]
+            print_row(f"{count:,}", f"{now['seconds']:.2f} s", cells[0], f"{now['MiB']:.0f} MiB", cells[1])
+            before = count
+
+
+def main():
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument("--build", default=ROOT / "build/default")
+    parser.add_argument("--model", required=True, help="a Hugging Face directory")
+    parser.add_argument("--parts", nargs="+", choices=PARTS, default=PARTS)
+    parser.add_argument("--threads", type=int, default=2)
+    parser.add_argument("--cache-type", choices=["f32", "bf16"], default="f32", help="of keys and values")
+    parser.add_argument("--rounds", type=int, default=3)
+    parser.add_argument("--contexts", type=int, nargs="+", default=[1024, 4096, 16384])
+    parser.add_argument("--batches", type=int, nargs="+", default=[1, 2, 4, 8, 16, 32, 64, 128])
+    parser.add_argument("--layers", type=int, nargs="+", default=[4, 8, 16, 30])
+    parser.add_argument("--queued", type=int, nargs="+", default=[100, 1000, 10000, 20000])
+    options = parser.parse_args()
+    with tempfile.TemporaryDirectory() as scratch:
+        bench = Bench(options, Path(scratch))
+        for part in options.parts:
+            getattr(bench, part)()
+            print(flush=True)
+
+
+if __name__ == "__main__":
+    main()
