@@ -105,7 +105,7 @@ class Jobs:
         except Failure as failure:
             raise Failure(f"{failure}\n{self.log(name)}") from None
 
-    def wait_until_over(self, name: str, number: str, state: str = "COMPLETED", seconds: float = 600) -> dict[str, str]:
+    def wait_until_over(self, name: str, number: str, state: str = "COMPLETED", seconds: float = 3600) -> dict[str, str]:
         try:
             found = self.cluster.wait_for_state(number, "COMPLETED", "CANCELLED", "FAILED", "TIMEOUT", "NODE_FAIL",
                                                 seconds=seconds)

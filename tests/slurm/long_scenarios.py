@@ -195,7 +195,7 @@ def random_kills(jobs: Jobs, kills: int, seed: int) -> str:
     """Of a run that is longer than it is left alone between them, all in all."""
     count = longer_iterations(jobs, kills * SPAN / 2)
     changes = {"Training__Iterations": count, "Checkpoint__Every": 1}
-    jobs.wait_until_over("longer", jobs.train("longer", **changes), seconds=3600)
+    jobs.wait_until_over("longer", jobs.train("longer", **changes))
     disturber = Disturber(jobs, "disturbed", random.Random(seed), **changes)
     for _ in range(kills):
         disturber.disturb()
