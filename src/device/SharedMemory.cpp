@@ -6,29 +6,19 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include <algorithm>
 #include <cerrno>
 #include <cstring>
-#include <memory>
 #include <string>
 #include <utility>
 
 #include "base/Error.hpp"
 #include "base/Text.hpp"
-#include "device/ArenaMemory.hpp"
+#include "device/detail/Mapping.hpp"
 
 namespace taper {
 namespace {
 
 constexpr std::int64_t kLargePage = ArenaMemory::kLargePage;
-
-// A file of no bytes cannot be mapped.
-std::size_t used_bytes(std::int64_t bytes) {
-  return static_cast<std::size_t>(std::max<std::int64_t>(bytes, 1));
-}
-std::size_t mapped_bytes(std::int64_t bytes) {
-  return used_bytes(bytes) + static_cast<std::size_t>(kLargePage);
-}
 
 // Large pages, where the system can. Most systems give files in memory none by themselves
 // (shmem_enabled is never), but put together what they are asked to (Linux 6.1 or later): quickly
@@ -56,7 +46,7 @@ SharedMemory::SharedMemory(std::int64_t bytes)
   TAPER_VALIDATE(descriptor_ >= 0, "ranks of a host cannot share memory (memfd_create: "
                                        << std::strerror(errno) << "); set TAPER_SHARE_WEIGHTS=no");
   TAPER_VALIDATE(
-      ::ftruncate(descriptor_, static_cast<off_t>(used_bytes(bytes))) == 0,
+      ::ftruncate(descriptor_, static_cast<off_t>(detail::used_bytes(bytes))) == 0,
       "no memory for " << format_bytes(static_cast<double>(bytes))
                        << " that ranks of a host share (ftruncate: " << std::strerror(errno)
                        << "); raise ulimit -f, or set TAPER_SHARE_WEIGHTS=no");
@@ -71,7 +61,7 @@ SharedMemory::SharedMemory(const Name& made)
                                        << "); set TAPER_SHARE_WEIGHTS=no");
   struct stat found {};
   TAPER_VALIDATE(::fstat(descriptor_, &found) == 0 &&
-                     found.st_size == static_cast<off_t>(used_bytes(made.bytes)),
+                     found.st_size == static_cast<off_t>(detail::used_bytes(made.bytes)),
                  "memory that ranks of a host share cannot be mapped ("
                      << path_of(made) << " is something else: ranks see different processes); set "
                      << "TAPER_SHARE_WEIGHTS=no");
@@ -79,10 +69,8 @@ SharedMemory::SharedMemory(const Name& made)
 }
 
 void SharedMemory::map() {
-  std::size_t room = mapped_bytes(bytes_);
   // Addresses alone, in which a place that large pages fit is chosen.
-  void* const addresses =
-      ::mmap(nullptr, room, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+  void* const addresses = detail::map_room(bytes_, PROT_NONE);
   const auto require = [&](bool is_mapped) {
     TAPER_VALIDATE(is_mapped, "no addresses for "
                                   << format_bytes(static_cast<double>(bytes_))
@@ -91,13 +79,10 @@ void SharedMemory::map() {
   };
   require(addresses != MAP_FAILED);
   mapping_ = addresses;
-  void* aligned = addresses;
-  base_ = static_cast<char*>(
-      std::align(static_cast<std::size_t>(kLargePage), used_bytes(bytes_), aligned, room));
-  require(::mmap(base_, used_bytes(bytes_), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_FIXED,
+  base_ = detail::aligned_in(addresses, bytes_);
+  require(::mmap(base_, detail::used_bytes(bytes_), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_FIXED,
                  descriptor_, 0) != MAP_FAILED);
-  // Only a wish, as in ArenaMemory.
-  if (bytes_ >= kLargePage) ::madvise(base_, static_cast<std::size_t>(bytes_), MADV_HUGEPAGE);
+  detail::wish_large_pages(base_, bytes_);
 }
 
 SharedMemory::SharedMemory(SharedMemory&& other) noexcept
@@ -107,7 +92,7 @@ SharedMemory::SharedMemory(SharedMemory&& other) noexcept
       base_(other.base_) {}
 
 SharedMemory::~SharedMemory() {
-  if (mapping_ != nullptr) ::munmap(mapping_, mapped_bytes(bytes_));
+  if (mapping_ != nullptr) ::munmap(mapping_, detail::mapped_bytes(bytes_));
   if (descriptor_ >= 0) ::close(descriptor_);
 }
 
@@ -116,9 +101,7 @@ SharedMemory::Name SharedMemory::name() const {
 }
 
 void SharedMemory::populate() {
-#ifdef MADV_POPULATE_WRITE
-  ::madvise(base_, used_bytes(bytes_), MADV_POPULATE_WRITE);
-#endif
+  detail::populate(base_, bytes_);
 }
 
 }  // namespace taper

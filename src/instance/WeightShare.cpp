@@ -51,23 +51,16 @@ WeightShare::WeightShare(const Ranks& ranks, const ParamTable& table, const Hold
     if (holders.without.has(rank)) continue;
     const int domain = ranks.hosts.ranks[rank].memory_domain,
               shard = ranks.chain.shard_index(rank, tp_);
-    const auto same = std::ranges::find_if(copies_, [&](const Copy& copy) {
-      return domain >= 0 && copy.memory_domain == domain && copy.shard == shard;
+    auto copy = std::ranges::find_if(copies_, [&](const Copy& other) {
+      return domain >= 0 && other.memory_domain == domain && other.shard == shard;
     });
-    if (same != copies_.end())
-      same->ranks.push_back(rank);
-    else
-      copies_.push_back({domain, shard, {rank}, {}});
+    if (copy == copies_.end()) copy = copies_.insert(copy, {domain, shard, {}, {}});
+    copy->ranks.push_back(rank);
+    if (rank == rank_) own_ = static_cast<int>(copy - copies_.begin());
   }
   for (Copy& copy : copies_)
     copy.packers =
         choose_packers(LocalParams(table, ModelShard(table, tp_, copy.shard)), copy.ranks, masters);
-}
-
-const WeightShare::Copy* WeightShare::find_copy() const {
-  const auto found = std::ranges::find_if(
-      copies_, [&](const Copy& copy) { return std::ranges::count(copy.ranks, rank_) > 0; });
-  return found == copies_.end() ? nullptr : &*found;
 }
 
 bool WeightShare::is_shared() const {
@@ -75,16 +68,15 @@ bool WeightShare::is_shared() const {
 }
 
 MemoryShare WeightShare::memory() const {
-  const Copy* copy = find_copy();
-  TAPER_INSIST(copy != nullptr, "rank " << rank_ << " holds no weights of this model");
-  return {"memory domain " + std::to_string(copy->memory_domain) + ", shard " +
-              std::to_string(copy->shard) + " of " + std::to_string(tp_),
-          static_cast<int>(copy->ranks.size()), copy->ranks.front() == rank_};
+  TAPER_INSIST(own_ >= 0, "rank " << rank_ << " holds no weights of this model");
+  const Copy& copy = copies_[own_];
+  return {"memory domain " + std::to_string(copy.memory_domain) + ", shard " +
+              std::to_string(copy.shard) + " of " + std::to_string(tp_),
+          static_cast<int>(copy.ranks.size()), copy.ranks.front() == rank_};
 }
 
 bool WeightShare::packs(int tensor) const {
-  const Copy* copy = find_copy();
-  return copy != nullptr && copy->packers[tensor] == rank_;
+  return own_ >= 0 && copies_[own_].packers[tensor] == rank_;
 }
 
 Ownership WeightShare::packers() const {

@@ -42,11 +42,11 @@ class WeightShare {
     std::vector<int> ranks;    // that keep it, ascending
     std::vector<int> packers;  // by tensor: one of these
   };
-  const Copy* find_copy() const;  // of this rank; null if it holds none
 
   const ParamTable* table_;
   int tp_, rank_;
   std::vector<Copy> copies_;
+  int own_ = -1;  // the copy of this rank; -1: it holds none
 };
 
 }  // namespace taper
