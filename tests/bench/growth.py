@@ -25,27 +25,16 @@ import tempfile
 import time
 from pathlib import Path
 
-from taper_tables import print_head, print_row
+from taper_tables import output_of, print_head, print_row
 
 ROOT = Path(__file__).resolve().parents[2]
 PARTS = ["context", "batch", "parameters", "queue"]
 
 
-def environment(threads):
-    return os.environ | {"OMP_NUM_THREADS": str(threads)}
-
-
-def output_of(command, threads):
-    words = list(map(str, command))
-    done = subprocess.run(words, capture_output=True, text=True, env=environment(threads), check=False)
-    if done.returncode != 0:
-        sys.exit(f"{' '.join(words)} ended with code {done.returncode}:\n{done.stdout}{done.stderr}")
-    return done.stdout
-
-
 class Bench:
     def __init__(self, options, scratch):
         self.options, self.scratch = options, scratch
+        self.threads = {"OMP_NUM_THREADS": str(options.threads)}
         self.config = json.loads((Path(options.model) / "config.json").read_text())
 
     def model(self, name, **changes):
@@ -59,7 +48,7 @@ class Bench:
         """Tokens per second, by the names that bench_model prints."""
         command = [Path(self.options.build) / "tests/bench/bench_model", "--model", model, "--draw-weights"]
         command += ["--cache-type", self.options.cache_type, "--repeats", "2"]
-        figures = json.loads(output_of([*command, *words], self.options.threads))
+        figures = json.loads(output_of([*command, *words], self.threads))
         return {name: value["median"] for name, value in figures.items() if isinstance(value, dict)}
 
     def medians(self, runs):
@@ -78,7 +67,7 @@ class Bench:
         """Bytes per second, the most that a product of one row gets from memory."""
         command = [Path(self.options.build) / "tests/bench/bench_device", "--scale", "4", "--rows", "1"]
         best = 0.0
-        for line in output_of(command, self.options.threads).splitlines():
+        for line in output_of(command, self.threads).splitlines():
             found = re.search(r"(\d+) x (\d+) +rows +1 +([\d.]+) us", line)
             if found:
                 k, columns, microseconds = map(float, found.groups())
@@ -156,7 +145,7 @@ class Bench:
                 command += ["--max-new-tokens", "4", "--temperature", "0", "--kv-memory-mb", "64"]
                 begin = time.monotonic()
                 words, quiet = list(map(str, command)), subprocess.DEVNULL
-                with subprocess.Popen(words, env=environment(self.options.threads), stdout=quiet, stderr=quiet) as job:
+                with subprocess.Popen(words, env=os.environ | self.threads, stdout=quiet, stderr=quiet) as job:
                     _, job.returncode, used = os.wait4(job.pid, 0)
                 if job.returncode != 0:
                     sys.exit(f"{' '.join(map(str, command))} failed")

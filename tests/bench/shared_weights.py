@@ -22,7 +22,7 @@ import tempfile
 import time
 from pathlib import Path
 
-from taper_tables import assignments, band, print_head, print_row
+from taper_tables import assignments, band, output_of, print_head, print_row
 
 ROOT = Path(__file__).resolve().parents[2]
 
@@ -44,12 +44,7 @@ def proportional_mib(process):
 
 
 def environment(shared, threads):
-    return os.environ | {"TAPER_SHARE_WEIGHTS": "yes" if shared else "no", "OMP_NUM_THREADS": str(threads)}
-
-
-def check(command, code, output):
-    if code != 0:
-        sys.exit(f"{' '.join(map(str, command))} ended with code {code}:\n{output[-3000:]}")
+    return {"TAPER_SHARE_WEIGHTS": "yes" if shared else "no", "OMP_NUM_THREADS": str(threads)}
 
 
 def train(options, ranks, shared, directory):
@@ -70,13 +65,14 @@ def train(options, ranks, shared, directory):
     }
     command = ["mpiexec", "-n", str(ranks), taper, "train", *assignments(settings)]
     with tempfile.TemporaryFile("w+") as log:
-        job = subprocess.Popen(command, stdout=log, stderr=log, env=environment(shared, 1))
+        job = subprocess.Popen(command, stdout=log, stderr=log, env=os.environ | environment(shared, 1))
         most = 0.0
         while job.poll() is None:
             most = max(most, proportional_mib(job.pid))
             time.sleep(0.2)
         log.seek(0)
-        check(command, job.returncode, log.read())
+        if job.returncode != 0:
+            sys.exit(f"{' '.join(map(str, command))} ended with code {job.returncode}:\n{log.read()[-3000:]}")
     lines = [json.loads(line) for line in (directory / "metrics.jsonl").read_text().splitlines()]
     return most, [line["timing_s/publish"] for line in lines if "timing_s/publish" in line]
 
@@ -86,9 +82,8 @@ def decode(options, ranks, threads, batches, shared):
     command = ["mpiexec", "-n", str(ranks), *(["-bind-to", "core"] if ranks > 1 else [])]
     command += [Path(options.build) / "tests/bench/bench_model", "--model", options.model, "--tp", "1"]
     command += ["--parts", "decode", "--repeats", "3", "--batches", ",".join(map(str, batches))]
-    done = subprocess.run(command, capture_output=True, text=True, env=environment(shared, threads), check=False)
-    check(command, done.returncode, done.stdout + done.stderr)
-    return [json.loads(done.stdout)[f"decode {batch}"]["median"] for batch in batches]
+    figures = json.loads(output_of(command, environment(shared, threads)))
+    return [figures[f"decode {batch}"]["median"] for batch in batches]
 
 
 def train_table(options):

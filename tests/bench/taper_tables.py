@@ -2,6 +2,7 @@
 """What benchmarks that start `taper` and print Markdown tables share."""
 
 import json
+import os
 import statistics
 import subprocess
 import sys
@@ -27,6 +28,15 @@ def print_head(*titles):
 def band(numbers, form):
     """Their median and, in brackets, the least and the most, each in that format."""
     return f"{statistics.median(numbers):{form}} ({min(numbers):{form}} to {max(numbers):{form}})"
+
+
+def output_of(command, environment=None):
+    """What a command prints, with these variables beside ours; it ends this program if the command fails."""
+    words = list(map(str, command))
+    done = subprocess.run(words, capture_output=True, text=True, env=os.environ | (environment or {}), check=False)
+    if done.returncode != 0:
+        sys.exit(f"{' '.join(words)} ended with code {done.returncode}:\n{done.stdout[-3000:]}{done.stderr[-3000:]}")
+    return done.stdout
 
 
 def iterations(options, run_file, output, values):
