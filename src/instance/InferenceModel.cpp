@@ -37,14 +37,11 @@ void InferenceModel::load(WeightType type, Arena& arena) {
 void InferenceModel::fill(WeightType type, Arena& arena, const PieceSource& source) {
   create(type, arena);
   Staged<float> values;
-  std::size_t piece = 0;
   for (int t = 0; t < static_cast<int>(files_->table.tensors().size()); ++t) {
-    const std::int64_t begin = local_.offset(t), end = local_.offset(t + 1);
-    const std::size_t first = piece;
-    while (piece < local_.pieces().size() && local_.pieces()[piece].offset < end) ++piece;
     if (!share_.packs(t)) continue;
-    values.resize(static_cast<std::size_t>(end - begin));
-    for (const auto& p : std::span(local_.pieces()).subspan(first, piece - first))
+    const std::int64_t begin = local_.offset(t);
+    values.resize(static_cast<std::size_t>(local_.offset(t + 1) - begin));
+    for (const auto& p : local_.pieces_of(t))
       source(p.id, std::span(values.data() + (p.offset - begin), static_cast<std::size_t>(p.size)));
     packed_->pack(ranks_->exec, t, values.data());
     ranks_->exec.fence();  // values are read again

@@ -152,28 +152,23 @@ void Publisher::publish() {
   const PhaseScope phase(ranks_->progress, "publish");
   // Here all ranks meet: none uses the weights of before any more.
   const std::vector<std::uint64_t> expected = owner_checksums();
-  std::span<const LocalParams::Piece> pieces;  // in the order of the tensors
-  if (packed_ != nullptr) pieces = packed_->local().pieces();
   std::vector<int> compared;  // pieces, and their checksums here
-  Staged<std::uint64_t> arrived(pieces.size());
-  std::size_t next = 0;
+  Staged<std::uint64_t> arrived(packed_ != nullptr ? packed_->local().pieces().size() : 0);
   for (int t = 0; t < static_cast<int>(table_->tensors().size()); ++t) {
     fetch(t);
     if (packed_ == nullptr) continue;
-    const std::size_t first = next;
-    while (next < pieces.size() && pieces[next].offset < packed_->local().offset(t + 1)) ++next;
-    const auto of_tensor = pieces.subspan(first, next - first);
-    if (of_tensor.empty()) continue;
+    const auto pieces = packed_->local().pieces_of(t);
+    if (pieces.empty()) continue;
     const bool packs = share_->packs(t);
-    const float* const values = packs ? gathered(t, of_tensor) : nullptr;
+    const float* const values = packs ? gathered(t, pieces) : nullptr;
     // Before rounding, which could hide a small difference. Own pieces are compared too, even if
     // another rank packs them: a rank whose replica of an optimizer has drifted finds its own
     // master to differ from the first owner's.
     Staged<ConstFloatVector> vectors;
-    for (const auto& piece : of_tensor) {
+    for (const auto& piece : pieces) {
       if (!is_compared_[piece.id] || speaks_for_[piece.id]) continue;
       const float* const here =
-          packs ? values + (piece.offset - of_tensor.front().offset) : source_[piece.id];
+          packs ? values + (piece.offset - pieces.front().offset) : source_[piece.id];
       if (here == nullptr) continue;
       compared.push_back(piece.id);
       vectors.push_back(ConstFloatVector(here, piece.size));

@@ -61,12 +61,19 @@ LocalParams::LocalParams(const ParamTable& table, const ModelShard& shard) : tab
     const ParamTensor& tensor = table.tensors()[t];
     const Range units = shard.units(tensor.kind);
     units_.push_back(units);
+    first_pieces_.push_back(pieces_.size());
     for (int u = units.begin; u < units.end; ++u)
       pieces_.push_back({table.first_piece(static_cast<int>(t)) + u,
                          offsets_.back() + (u - units.begin) * tensor.unit_size(),
                          tensor.unit_size()});
     offsets_.push_back(offsets_.back() + units.size() * tensor.unit_size());
   }
+  first_pieces_.push_back(pieces_.size());
+}
+
+std::span<const LocalParams::Piece> LocalParams::pieces_of(int tensor) const {
+  const std::size_t first = first_pieces_[tensor];
+  return std::span(pieces_).subspan(first, first_pieces_[tensor + 1] - first);
 }
 
 std::int64_t LocalParams::rows(int tensor) const {

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <span>
 #include <vector>
 
 #include "model/ParamTable.hpp"
@@ -54,6 +55,7 @@ class LocalParams {
     std::int64_t size;
   };
   const std::vector<Piece>& pieces() const { return pieces_; }
+  std::span<const Piece> pieces_of(int tensor) const;
   const ParamTable& table() const { return *table_; }
 
  private:
@@ -61,6 +63,7 @@ class LocalParams {
   std::vector<Range> units_;
   std::vector<std::int64_t> offsets_;
   std::vector<Piece> pieces_;
+  std::vector<std::size_t> first_pieces_;  // of each tensor, and their number
 };
 
 }  // namespace taper

@@ -89,6 +89,13 @@ TEST_CASE("the local pieces stand in table order without gaps") {
     last = piece.id;
   }
   CHECK(next == local.size());
+  std::size_t at = 0;
+  for (std::size_t t = 0; t < table.tensors().size(); ++t)
+    for (const auto& piece : local.pieces_of(static_cast<int>(t))) {
+      CHECK(&piece == &local.pieces()[at++]);
+      CHECK(table.tensor_of_piece(piece.id) == static_cast<int>(t));
+    }
+  CHECK(at == local.pieces().size());
   const int key_value = table.index_of(ParamRole::kKeyValue, 1);
   CHECK(local.units(key_value) == Range{0, 1});
   CHECK(local.rows(key_value) == 2 * table.head_pad());
