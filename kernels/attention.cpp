@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "kernels/attention.hpp"
 
+#include <algorithm>
+
 #include "base/Bf16.hpp"
 #include "base/Error.hpp"
 #include "kernels/detail/HostOps.hpp"
@@ -11,10 +13,6 @@ namespace taper {
 namespace {
 
 constexpr int kTokensPerTask = 32;
-
-}  // namespace
-
-namespace {
 
 float as_stored(float value, float /*type*/) {
   return value;
@@ -54,23 +52,102 @@ void write_pages(const E& exec, const LayerPages& pages, MatrixView<const float,
                               : write_pages_of<float>(exec, pages, kv, segments, shape);
 }
 
+namespace {
+
+int chunks_of(const AttentionSegment& segment) {
+  return segment.count == 0 ? 0
+                            : (segment.start + segment.count + detail::kAttentionChunk - 1) /
+                                  detail::kAttentionChunk;
+}
+
+// Floats of the sums of all chunks of a segment and KV head.
+std::int64_t sum_floats(const AttentionSegment& segment, const detail::AttentionArgs& args) {
+  return std::int64_t{chunks_of(segment)} * segment.count * args.group *
+         detail::chunk_floats(args.pages.v_stride);
+}
+
+// Runs of chunks that become tasks of their own, if they do.
+struct ChunkTasks {
+  int chunks = 0;  // of a task; 0: each has all keys of some tokens
+  int most = 0;    // tasks of a KV head of the longest segment
+};
+
+// Chunks are shared out if one segment and KV head is more than an eighth of a thread's part, as at
+// the end of a generation: it would keep a thread busy while others have nothing left. Tasks are
+// that eighth.
+ChunkTasks share_chunks(int threads, const AttentionSegments<HostExec>& segments,
+                        const detail::AttentionArgs& args) {
+  const int parts = 8 * threads;
+  int longest = 0, tokens = 0;
+  std::int64_t total = 0, floats = 0;
+  for (std::size_t s = 0; s < segments.size(); ++s) {
+    longest = std::max(longest, chunks_of(segments(s)));
+    tokens = std::max(tokens, segments(s).count);
+    total += std::int64_t{chunks_of(segments(s))} * args.kv_heads;
+    floats += sum_floats(segments(s), args) * args.kv_heads;
+  }
+  if (threads == 1 || longest <= 1 || parts * longest <= total ||
+      tokens * args.group > detail::kMostQueries || floats > segments.scratch.floats)
+    return {};
+  const int chunks = std::max(1, static_cast<int>(total / parts));
+  return {chunks, (longest + chunks - 1) / chunks};
+}
+
+// Results of chunks, then what they are together.
+void attention_by_chunks(const HostExec& exec, const detail::AttentionArgs& args,
+                         const AttentionSegments<HostExec>& segments, const ChunkTasks& tasks) {
+  const detail::HostOps& ops = detail::host_ops();
+  const AttentionSegment* list = segments.data();
+  const int kv_heads = args.kv_heads, heads = static_cast<int>(segments.size()) * kv_heads;
+  const auto sums = [&](int segment, int kv_head) {
+    float* place = segments.scratch.sums;
+    for (int s = 0; s < segment; ++s) place += sum_floats(list[s], args) * kv_heads;
+    return place + sum_floats(list[segment], args) * kv_head;
+  };
+  detail::for_each_uneven("taper::attention", exec, heads * tasks.most, [&](const int i) {
+    const int head = i / tasks.most, s = head / kv_heads, begin = i % tasks.most * tasks.chunks;
+    const int end = std::min(begin + tasks.chunks, chunks_of(list[s]));
+    if (begin < end)
+      ops.attention_chunks(args, list[s], head % kv_heads, begin, end, sums(s, head % kv_heads));
+  });
+  detail::for_each_uneven("taper::merge_chunks", exec, heads, [&](const int head) {
+    const int s = head / kv_heads, kv_head = head % kv_heads;
+    ops.merge_chunks(args, list[s], kv_head, sums(s, kv_head));
+  });
+}
+
+}  // namespace
+
+template <>
+std::int64_t attention_scratch_floats<HostExec>(int group, int head_dim, int positions) {
+  constexpr int kSegmentHeads = 32;  // of the longest sequences, with one new token each
+  const int chunks = (positions + detail::kAttentionChunk - 1) / detail::kAttentionChunk;
+  return chunks > 1 ? std::int64_t{kSegmentHeads} * chunks * group *
+                          detail::chunk_floats(v_stride(head_dim))
+                    : 0;
+}
+
 template <class E>
 void attention(const E& exec, MatrixView<float, E> out, MatrixView<float, E> stats,
                MatrixView<const float, E> q, const LayerPages& pages, Segments<E> segments,
                const AttentionShape& shape) {
   const detail::AttentionArgs args = detail::attention_args(out, stats, q, pages, shape);
+  if (const ChunkTasks tasks = share_chunks(exec.concurrency(), segments, args); tasks.chunks > 0) {
+    attention_by_chunks(exec, args, segments, tasks);
+    return;
+  }
   const auto task = detail::host_ops().attention;
   const AttentionSegment* list = segments.data();
+  const int kv_heads = shape.kv_heads, heads = static_cast<int>(segments.size()) * kv_heads;
   int longest = 0;
   for (std::size_t s = 0; s < segments.size(); ++s)
     longest = list[s].count > longest ? list[s].count : longest;
   const int parts = (longest + kTokensPerTask - 1) / kTokensPerTask;
-  const int n = static_cast<int>(segments.size()) * shape.kv_heads * parts;
-  detail::for_each_uneven("taper::attention", exec, n, [=](const int i) {
-    const AttentionSegment& segment = list[i / (shape.kv_heads * parts)];
+  detail::for_each_uneven("taper::attention", exec, heads * parts, [=](const int i) {
+    const AttentionSegment& segment = list[i / (kv_heads * parts)];
     const int begin = i % parts * kTokensPerTask;
     const int end = begin + kTokensPerTask < segment.count ? begin + kTokensPerTask : segment.count;
-    if (begin < end) task(args, segment, i / parts % shape.kv_heads, begin, end);
+    if (begin < end) task(args, segment, i / parts % kv_heads, begin, end);
   });
 }
 

@@ -104,13 +104,20 @@ struct BatchCopy {
   unsigned* arrived = nullptr;  // of AttentionScratch: becomes zero
 };
 
+// Floats of AttentionScratch for decoding sequences of up to so many positions, on GPUs over pages
+// of bf16.
+template <class E>
+std::int64_t attention_scratch_floats(int group, int head_dim, int positions);
+template <>
+std::int64_t attention_scratch_floats<HostExec>(int group, int head_dim, int positions);
+
 #if defined(TAPER_CUDA)
-// Chunks and floats of AttentionScratch for decoding sequences of up to so many positions, over
-// pages of bf16.
+template <>
+std::int64_t attention_scratch_floats<CudaExec>(int group, int head_dim, int positions);
+// Chunks of such a sequence, on GPUs.
 constexpr int attention_scratch_chunks(int positions) {
   return (positions + detail::kTensorAttentionChunk - 1) / detail::kTensorAttentionChunk;
 }
-std::int64_t attention_scratch_floats(int group, int head_dim, int positions);
 
 // Copies a batch that the host has staged; segments tile its rows (one of no tokens has one), and
 // those of the copy refer to the copied blocks.

@@ -427,7 +427,8 @@ void tensor_attention(const CudaExec& exec, const AttentionArgs& args, const Att
 
 namespace taper {
 
-std::int64_t attention_scratch_floats(int group, int head_dim, int positions) {
+template <>
+std::int64_t attention_scratch_floats<CudaExec>(int group, int head_dim, int positions) {
   std::int64_t floats = 0;
   if (group > detail::kFewQueries) return floats;
   detail::with_line_width(head_dim, [&](auto width) {

@@ -16,6 +16,13 @@ inline constexpr int kPage = 64;             // positions per KV page
 inline constexpr int kAttentionChunk = 256;  // positions per softmax chunk, a multiple of the page
 inline constexpr int kTensorAttentionChunk = 128;  // the same on tensor cores
 inline constexpr int kQueryBlock = 4;              // query vectors that share the loads of a page
+inline constexpr int kMostQueries = 128;           // that see a chunk one after another on the host
+
+// What a query makes of a chunk on the host, in floats: the sums of values, the maximum of its
+// scores, the sum of exponentials.
+static constexpr int chunk_floats(int v_stride) {
+  return v_stride + 16;
+}
 
 // Consecutive new tokens of one sequence: positions [start, start + count) stand in rows [row, row
 // + count).
@@ -63,11 +70,12 @@ static constexpr std::int64_t gradient_row(const SegmentArgs& segment, int posit
   return std::int64_t{segment.row} + segment.gradient_shift + position;
 }
 
-// Memory in which several blocks that share out the keys of some queries leave the sums of chunks.
-// Without it there is one block for all of them.
+// Memory in which several tasks (on GPUs: blocks) that share out the keys of some queries leave the
+// sums of chunks. Without it one of them has all keys.
 struct AttentionScratch {
   float* sums = nullptr;
   std::int64_t floats = 0;
+  // On GPUs:
   int chunks = 0;               // of the longest sequence that there may be
   unsigned* arrived = nullptr;  // kMostShared zeros, and zeros again after a launch
   // Tiles of sixteen queries of a segment and KV head that are shared out, at most, and blocks that

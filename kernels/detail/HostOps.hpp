@@ -19,6 +19,9 @@ struct HostOps {
   void (*pair_product)(const ProductArgs&, int row_begin, int row_end, int panel);
   void (*attention)(const AttentionArgs&, const SegmentArgs&, int kv_head, int token_begin,
                     int token_end);
+  void (*attention_chunks)(const AttentionArgs&, const SegmentArgs&, int kv_head, int chunk_begin,
+                           int chunk_end, float* sums);
+  void (*merge_chunks)(const AttentionArgs&, const SegmentArgs&, int kv_head, const float* sums);
   void (*attention_backward)(const AttentionBackwardArgs&, const SegmentArgs&, int kv_head);
   float (*rmsnorm)(float* y, const float* x, const float* gain, int n, float eps);
   void (*rmsnorm_backward)(float* dx, const float* dy, const float* x, const float* gain, int n,

@@ -20,6 +20,8 @@ constexpr HostOps make_host_ops() {
           product_task<S>,
           pair_product_task<S>,
           attention_task<S>,
+          attention_chunks_task<S>,
+          merge_chunks_task<S>,
           attention_backward_task<S>,
           rmsnorm_row<S>,
           rmsnorm_backward_row<S>,

@@ -26,7 +26,7 @@ EngineMemory EngineMemory::of(const ParamTable& table, const ModelParallel& para
   memory.step_rows = options.scheduler.max_step_rows;
   memory.batch = {options.scheduler.max_step_rows, options.scheduler.max_step_rows,
                   (options.max_positions + kPage - 1) / kPage};
-  if (options.kv_type == KvType::kBf16) {
+  if (kOnHost || options.kv_type == KvType::kBf16) {
     memory.batch.group = table.config().heads / table.config().kv_heads;
     memory.batch.head_dim = table.config().head_dim;
   }

@@ -7,18 +7,22 @@
 
 namespace taper {
 
+namespace {
+
+std::int64_t scratch_floats(const DeviceBatch::Shape& shape) {
+  return shape.group > 0
+             ? attention_scratch_floats<Exec>(shape.group, shape.head_dim, shape.pages * kPage)
+             : 0;
+}
+
+}  // namespace
+
 #if defined(TAPER_CUDA)
 
 namespace {
 
 constexpr std::int64_t floats_for(std::int64_t bytes) {
   return (bytes + 15) / 16 * 4;
-}
-
-std::int64_t scratch_floats(const DeviceBatch::Shape& shape) {
-  return shape.group > 0
-             ? attention_scratch_floats(shape.group, shape.head_dim, shape.pages * kPage)
-             : 0;
 }
 
 // Takes arrays from a piece of memory, or counts what they need.
@@ -87,14 +91,16 @@ TokenBatch DeviceBatch::bring(const Exec& exec, const TokenBatch& staged) const 
 
 #else
 
-std::int64_t DeviceBatch::floats(const Shape&) {
-  return 0;
+std::int64_t DeviceBatch::floats(const Shape& shape) {
+  return scratch_floats(shape);
 }
 
 DeviceBatch::DeviceBatch(float* memory, const Shape& shape) : shape_(shape), memory_(memory) {}
 
 TokenBatch DeviceBatch::bring(const Exec&, const TokenBatch& staged) const {
-  return staged;
+  TokenBatch batch = staged;
+  batch.segments.scratch = {memory_, scratch_floats(shape_)};
+  return batch;
 }
 
 #endif

@@ -9,7 +9,7 @@ namespace taper {
 
 // The tokens of a pass in the memory of a device, always at the same place. Kernels of every layer
 // read them; where they are staged, each would wait for the bus. On the host a batch is read where
-// it is, and this takes no memory.
+// it is. Attention's scratch memory is here too.
 class DeviceBatch {
  public:
   // Of passes of `rows` rows whose segments, at most `segments` that have tokens and those before

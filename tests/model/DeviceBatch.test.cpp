@@ -16,5 +16,16 @@ TEST_CASE("on the host a batch is read where it is") {
   CHECK(batch.host_ids.data() == ids.data());
   CHECK(batch.positions.data() == positions.data());
   CHECK(batch.segments.data() == segments.data());
-  CHECK(batch.segments.scratch.sums == nullptr);
+  // One chunk of keys is not shared out.
+  CHECK(batch.segments.scratch.floats == 0);
+}
+
+TEST_CASE("attention over several chunks of keys has memory for what threads leave") {
+  const DeviceBatch::Shape shape{3, 1, 8, 2, 64};
+  const std::int64_t floats = DeviceBatch::floats(shape);
+  CHECK(floats > 0);
+  Staged<float> memory(static_cast<std::size_t>(floats));
+  const TokenBatch batch = DeviceBatch(memory.data(), shape).bring(Exec(), {});
+  CHECK(batch.segments.scratch.sums == memory.data());
+  CHECK(batch.segments.scratch.floats == floats);
 }

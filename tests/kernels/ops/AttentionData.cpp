@@ -36,13 +36,14 @@ AttentionBatch::AttentionBatch(const AttentionShape& shape, const std::vector<in
     for (int b = 0; b < (length + kPage - 1) / kPage; ++b)
       blocks_.back().push_back(next++ * 7 % places);
   }
-#if defined(TAPER_CUDA)
   const int longest = *std::max_element(lengths.begin(), lengths.end());
+#if defined(TAPER_CUDA)
   scratch_chunks_ = attention_scratch_chunks(longest);
-  scratch_.assign(
-      static_cast<std::size_t>(attention_scratch_floats(shape.group, shape.head_dim, longest)),
-      NAN);
 #endif
+  // Enough for several tokens of each sequence.
+  scratch_.assign(static_cast<std::size_t>(
+                      4 * attention_scratch_floats<Exec>(shape.group, shape.head_dim, longest)),
+                  NAN);
   const std::int64_t page = page_floats(shape.head_dim, type);
   pool_.assign(static_cast<std::size_t>(places) * shape.kv_heads * page, NAN);
   pages_ = make_pages(pool_.data(), shape.kv_heads, shape.head_dim, type);
@@ -62,10 +63,8 @@ void AttentionBatch::forward(const Staged<AttentionSegment>& segments) {
             kv_width = shape_.kv_heads * 2 * shape_.head_pad;
   write_pages(Exec(), pages_, const_view(kv, rows(), kv_width), const_view(segments), shape_);
   AttentionSegments<Exec> shared = const_view(segments);
-#if defined(TAPER_CUDA)
-  if (type() == KvType::kBf16)
+  if (kOnHost || type() == KvType::kBf16)
     shared.scratch = {scratch_.data(), std::ssize(scratch_), scratch_chunks_, arrived_.data()};
-#endif
   attention(Exec(), view(out, rows(), width), view(stats, rows(), shape_.heads * 2),
             const_view(q, rows(), width), pages_, shared, shape_);
 }

@@ -115,17 +115,19 @@ void compare_behind_prefix(Report& report, const AttentionShape& shape, int pref
   }
 }
 
-#if defined(TAPER_CUDA)
-// The last tokens of sequences, whose chunks several blocks share out.
-void compare_last(Report& report, const AttentionShape& shape, const std::vector<int>& lengths) {
-  AttentionBatch whole(shape, lengths, KvType::kBf16);
+// The last tokens of sequences, whose chunks several threads or blocks share out: some of them
+// cross into another chunk.
+void compare_last(Report& report, const AttentionShape& shape, const std::vector<int>& lengths,
+                  KvType type) {
+  AttentionBatch whole(shape, lengths, type);
   whole.forward(whole.whole_segments());
   Exec().fence();
   for (const int tokens : {1, 3, 9, 21}) {
-    AttentionBatch last(shape, lengths, KvType::kBf16);
+    AttentionBatch last(shape, lengths, type);
     last.forward(last.whole_segments());
     Exec().fence();
     last.out.assign(last.out.size(), 0.0f);
+    last.stats.assign(last.stats.size(), 0.0f);
     Staged<AttentionSegment> segments = last.whole_segments();
     for (AttentionSegment& segment : segments) {
       segment.row += segment.count - tokens;
@@ -134,18 +136,20 @@ void compare_last(Report& report, const AttentionShape& shape, const std::vector
     }
     last.forward(segments);
     Exec().fence();
-    const std::size_t width = static_cast<std::size_t>(shape.heads) * shape.head_pad;
-    Floats got, expected;
-    for (std::size_t s = 0; s < lengths.size(); ++s)
-      for (int row = last.first_row(static_cast<int>(s)) + lengths[s] - tokens;
-           row < last.first_row(static_cast<int>(s)) + lengths[s]; ++row) {
-        got.insert(got.end(), &last.out[row * width], &last.out[row * width] + width);
-        expected.insert(expected.end(), &whole.out[row * width], &whole.out[row * width] + width);
+    const auto rows = [&](const AttentionBatch& batch, const Floats& values) {
+      const std::size_t width = values.size() / batch.rows();
+      Floats found;
+      for (std::size_t s = 0; s < lengths.size(); ++s) {
+        const std::size_t end = batch.first_row(static_cast<int>(s)) + lengths[s];
+        found.insert(found.end(), &values[(end - tokens) * width], &values[end * width - 1] + 1);
       }
-    report.expect_equal("last " + std::to_string(tokens) + " tokens, shared out", got, expected);
+      return found;
+    };
+    const std::string what = "last " + std::to_string(tokens) + " tokens, shared out";
+    report.expect_equal(what, rows(last, last.out), rows(whole, whole.out));
+    report.expect_equal("stats, " + what, rows(last, last.stats), rows(whole, whole.stats));
   }
 }
-#endif
 
 void compare(Report& report, KvType type) {
   const std::vector<int> dims = {16, 24, 64, 80, 128};
@@ -163,6 +167,10 @@ void compare(Report& report, KvType type) {
                           {101, 130, 200}, type);
   for (const std::size_t layout : {0, 2, 4, 6})
     compare_pieces(report, with_dim(head_layouts()[layout], 24), type);
+  if (kOnHost || type == KvType::kBf16)
+    compare_last(report, with_dim({6, 2, 3, 0, 0, 0}, 24), {700, 129, 128, 260}, type);
+  if (kOnHost)  // tasks of several chunks
+    compare_last(report, with_dim({5, 2, 3, 1, 0, 0}, 16), {4200, 70, 1025, 257}, type);
 }
 
 void gradient(Report& report) {
@@ -226,9 +234,6 @@ Op bf16_attention_op() {
   const auto compare_bf16 = [](Report& report) {
     compare(report, KvType::kBf16);
     compare_whole(report, with_dim({4, 2, 2, 0, 0, 0}, 256), {1, 70, 140}, KvType::kBf16, true);
-#if defined(TAPER_CUDA)
-    compare_last(report, with_dim({6, 2, 3, 0, 0, 0}, 24), {700, 129, 128, 260});
-#endif
   };
   const auto time_bf16 = [](const Stopwatch& watch) { time(watch, KvType::kBf16); };
   return {"bf16 attention", compare_bf16, {}, time_bf16};
