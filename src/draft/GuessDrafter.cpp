@@ -19,8 +19,9 @@ void DraftCounts::add(const DraftCounts& other) {
 }
 
 void GuessDrafter::begin(const SamplingOptions& sampling, const Group& group,
-                         const DraftLimits& limits) {
+                         const DraftLimits& limits, WaitsFor waits_for) {
   sampling_ = sampling;
+  waits_for_ = waits_for;
   mine_ = recent_ = {};
   texts_.begin(sampling);
   restart(group, limits);
@@ -33,6 +34,7 @@ void GuessDrafter::restart(const Group& group, const DraftLimits& limits) {
   is_spread_ = model_ != nullptr && model_->is_local() && !group.is_null();
   limits_ = limits;
   texts_.forget_sequences();
+  end_order_.restart();
   asked_.clear();
   unobserved_ = 0;
   owners_.clear();
@@ -44,9 +46,12 @@ DraftCounts GuessDrafter::finish() {
   return mine_;
 }
 
-void GuessDrafter::learn(std::span<const Completion> responses, const DraftCounts& counts) {
+void GuessDrafter::learn(std::span<const Completion> responses, const DraftCounts& counts,
+                         const Endings& endings) {
   known().acceptance.add(counts.acceptance);
   known().acceptance.fade();
+  known().endings.fade();
+  known().endings.add(endings);
   texts_.learn(responses);
 }
 
@@ -84,7 +89,12 @@ void GuessDrafter::observe(const Sequence& sequence, int drafted,
                            std::span<const std::int32_t> tokens) {
   if (unobserved_ == 0) return;  // in a step in which nobody was asked
   --unobserved_;
-  if (!is_recalling_) known().reaches[bucket_].add(drafted, static_cast<int>(tokens.size()) - 1);
+  const int accepted = static_cast<int>(tokens.size()) - 1;
+  if (!is_recalling_) known().reaches[bucket_].add(drafted, accepted);
+  if (!is_recalling_ && limits_.threshold < DraftLimits::kNothing) {
+    end_order_.observe(sequence.id, accepted + 1);
+    accepted_value_ += value_of(end_order_.worth(sequence.id)).of_token * accepted;
+  }
   const auto asked = asked_.find(sequence.id);
   if (asked == asked_.end()) return;
   const std::vector<Position>& positions = asked->second;
@@ -151,8 +161,8 @@ std::vector<GuessDrafter::Position> GuessDrafter::look_ahead(std::span<const Dra
                                                              const std::vector<Growth>& growing) {
   std::vector<Position> positions(growing.size());
   for (std::size_t i = 0; i < growing.size(); ++i) {
-    const auto& [ask, draft, worth] = growing[i];
-    const Sequence& s = *asks[ask].sequence;
+    const std::vector<std::int32_t>& draft = growing[i].draft;
+    const Sequence& s = *asks[growing[i].ask].sequence;
     // The last tokens are enough, and sequences are long.
     const std::span<const std::int32_t> own = s.tokens;
     const auto end = own.last(std::min(own.size(), std::size_t{SuffixIndex::kLongestMatch}));
@@ -167,10 +177,12 @@ std::vector<GuessDrafter::Position> GuessDrafter::look_ahead(std::span<const Dra
 }
 
 // Whether a guess of the model that it is sure of is right often enough to be worth a row.
-bool GuessDrafter::could_count() {
+bool GuessDrafter::could_count(const std::vector<Growth>& growing) {
+  int least = kRatioOne;
+  for (const Growth& g : growing) least = std::min(least, g.value.least);
   GuessKind kind{DraftSource::kModel, 0, Evidence::kProbability};
   for (; kind.level < GuessKind::kLevels; ++kind.level)
-    if (estimate(kind) >= limits_.threshold) return true;
+    if (estimate(kind) >= least) return true;
   return false;
 }
 
@@ -183,17 +195,18 @@ void GuessDrafter::add_model_guesses(std::span<const DraftAsk> asks,
   const int share = estimate(DraftSource::kModel);
   std::vector<DraftContext> contexts;
   std::vector<std::size_t> places;
-  std::int64_t gain = 0;
+  double gain = 0;
   for (std::size_t i = 0; i < growing.size(); ++i) {
     const int more = share - positions[i].estimate;
     if (more <= 0) continue;
-    gain += growing[i].worth / kRatioOne * more;
+    gain +=
+        growing[i].value.of_token * static_cast<double>(growing[i].probability / kRatioOne * more);
     contexts.push_back({asks[growing[i].ask].sequence, growing[i].draft});
     places.push_back(i);
   }
   constexpr std::int64_t kUnit = std::int64_t{kRatioOne} * kRatioOne / DraftLimits::kRoundUnit;
-  if (is_spread_) gain *= group_->size();
-  const bool is_free = model_->is_part_of_step() && could_count() &&
+  if (is_spread_) gain *= of_mine_;
+  const bool is_free = model_->is_part_of_step() && could_count(growing) &&
                        std::all_of(contexts.begin(), contexts.end(),
                                    [](const DraftContext& c) { return c.draft.empty(); });
   const bool pays = limits_.round < DraftLimits::kNoRound && gain >= limits_.round * kUnit;
@@ -217,14 +230,16 @@ void GuessDrafter::add_model_guesses(std::span<const DraftAsk> asks,
 }
 
 std::vector<std::vector<std::int32_t>> GuessDrafter::propose(std::span<const DraftAsk> asks,
-                                                             int rows) {
+                                                             const DraftRoom& room) {
   asked_.clear();
+  accepted_value_ = 0;
   model_rounds_ = {};
   unobserved_ = std::ssize(asks);
   bucket_ = static_cast<std::size_t>(length_bucket(unobserved_));
-  Drafts drafts = recall_drafts(asks, rows);
+  DraftRoom left = room;
+  Drafts drafts = recall_drafts(asks, left.rows);
   if (limits_.threshold >= DraftLimits::kNothing) return drafts;
-  Drafts guessed = guess_drafts(asks, drafts, rows);
+  Drafts guessed = guess_drafts(asks, drafts, left);
   for (std::size_t i = 0; i < drafts.size(); ++i)
     if (drafts[i].empty()) drafts[i] = std::move(guessed[i]);
   return drafts;
@@ -252,18 +267,48 @@ GuessDrafter::Drafts GuessDrafter::recall_drafts(std::span<const DraftAsk> asks,
   return drafts;
 }
 
+// With t the threshold, a row is t of the mean token's price, and what all rows share the rest: a
+// token saves its own row in any case, of the rest what the sequence is worth. (Rounding of worths
+// must not raise the threshold.)
+GuessDrafter::Value GuessDrafter::value_of(double worth) const {
+  constexpr double kRounding = 1e-6;
+  const double t = static_cast<double>(limits_.threshold) / kRatioOne;
+  const double value = t + worth * (1 - t);
+  return {value,
+          value > 0 ? static_cast<int>(std::ceil(limits_.threshold / value - kRounding)) : 0};
+}
+
+// Of those without a recalled draft that may have one, this rank's.
+std::vector<GuessDrafter::Growth> GuessDrafter::first_growths(std::span<const DraftAsk> asks,
+                                                              const Drafts& recalled, Queue queue) {
+  // In a race it is not known which sequences will be kept.
+  if (waits_for_ == WaitsFor::kKept) queue = Queue::kWaiting;
+  const std::vector<double> worths = end_order_.worths(asks, queue, known().endings);
+  const auto growth = [&](std::size_t i) {
+    return Growth{i, {}, std::int64_t{kRatioOne} * kRatioOne, value_of(worths[i])};
+  };
+  const auto may = [&](std::size_t i) {
+    return asks[i].most > 0 && recalled[i].empty() && growth(i).value.least < DraftLimits::kNothing;
+  };
+  int all = 0;
+  for (std::size_t i = 0; i < asks.size(); ++i) all += may(i) ? 1 : 0;
+  std::vector<Growth> growing;
+  for (const std::size_t i : mine(asks))
+    if (may(i)) growing.push_back(growth(i));
+  of_mine_ = growing.empty() ? 1 : static_cast<double>(all) / static_cast<double>(growing.size());
+  return growing;
+}
+
 // For those without a recalled draft.
 GuessDrafter::Drafts GuessDrafter::guess_drafts(std::span<const DraftAsk> asks,
-                                                const Drafts& recalled, int rows) {
+                                                const Drafts& recalled, const DraftRoom& room) {
   Drafts drafts(asks.size());
+  int rows = room.rows;
   for (const DraftAsk& ask : asks) texts_.follow(*ask.sequence);
   if (model_ != nullptr) model_->keep(asks);
   const auto most = [&](std::size_t ask) { return std::min(asks[ask].most, draft_length_); };
-  std::vector<Growth> growing;
-  for (const std::size_t i : mine(asks))
-    if (most(i) > 0 && recalled[i].empty())
-      growing.push_back({i, {}, std::int64_t{kRatioOne} * kRatioOne});
-  if (is_spread_) rows = rows / group_->size() + (group_->rank() < rows % group_->size() ? 1 : 0);
+  std::vector<Growth> growing = first_growths(asks, recalled, room.queue);
+  if (is_spread_) rows = static_cast<int>(rows / of_mine_);
   while (!growing.empty()) {
     const std::vector<Position> positions = look_ahead(asks, growing);
     std::vector<Growth> grown;
@@ -271,14 +316,17 @@ GuessDrafter::Drafts GuessDrafter::guess_drafts(std::span<const DraftAsk> asks,
       if (positions[i].guesses.empty()) continue;
       Growth& g = growing[i];
       asked_[asks[g.ask].sequence->id].push_back(positions[i]);
-      g.worth = g.worth * positions[i].estimate / kRatioOne;
-      if (g.worth < std::int64_t{limits_.threshold} * kRatioOne) continue;
+      g.probability = g.probability * positions[i].estimate / kRatioOne;
+      if (g.probability < std::int64_t{g.value.least} * kRatioOne) continue;
       g.draft.push_back(positions[i].choice().token);
       grown.push_back(std::move(g));
     }
-    // The most probable ones if there are too few rows, of equals the first.
-    const auto by_worth = [](const Growth& a, const Growth& b) { return a.worth > b.worth; };
-    std::stable_sort(grown.begin(), grown.end(), by_worth);
+    // Those that are expected to give most if there are too few rows, of equals the first.
+    const auto gain = [](const Growth& g) {
+      return g.value.of_token * static_cast<double>(g.probability);
+    };
+    std::stable_sort(grown.begin(), grown.end(),
+                     [&](const Growth& a, const Growth& b) { return gain(a) > gain(b); });
     grown.resize(std::min<std::size_t>(grown.size(), static_cast<std::size_t>(rows)));
     rows -= static_cast<int>(grown.size());
     for (const Growth& g : grown) drafts[g.ask] = g.draft;

@@ -12,6 +12,7 @@
 #include "base/ReplicaSnapshot.hpp"
 #include "comm/Group.hpp"
 #include "draft/Acceptance.hpp"
+#include "draft/EndOrder.hpp"
 #include "draft/RecalledResponses.hpp"
 #include "draft/TextGuesses.hpp"
 #include "engine/Completion.hpp"
@@ -35,8 +36,8 @@ struct DraftCounts {
 
 // Which guesses pay. Packed, they fit into kBits of a control word.
 struct DraftLimits {
-  // Least probability that a guess and all before it in its draft are right, in 1/kRatioOne. With
-  // kNothing or more, nothing is looked up.
+  // Least probability that a guess and all before it in its draft are right, in 1/kRatioOne, for a
+  // sequence of worth 1 (EndOrder). With kNothing or more, nothing is looked up.
   static constexpr int kNothing = kRatioOne - 1;
   int threshold = 0;
   // Tokens that a round of a draft model must be expected to add, in 1/kRoundUnit; kNoRound: none.
@@ -63,6 +64,10 @@ struct ModelRounds {
   std::int64_t all_ns() const { return ns + reading_ns; }
 };
 
+// What a generation waits for: all of its responses, or, in a race, those that are kept, which will
+// be the short ones.
+enum class WaitsFor { kAll, kKept };
+
 // Drafts of what an interrupted generation had; else of the guesses of texts and, if there is one,
 // of a draft model: for each position that which is right most often, as far as has been counted.
 class GuessDrafter : public Drafter {
@@ -84,7 +89,8 @@ class GuessDrafter : public Drafter {
 
   // Starts a generation with no sequences, in this group, which must outlive its use. The model is
   // bound to its layout already.
-  void begin(const SamplingOptions& sampling, const Group& group, const DraftLimits& limits);
+  void begin(const SamplingOptions& sampling, const Group& group, const DraftLimits& limits,
+             WaitsFor waits_for = WaitsFor::kAll);
   // The group, or another one, goes on with other sequences: what only this one has counted does
   // not help until learn().
   void restart(const Group& group, const DraftLimits& limits);
@@ -95,8 +101,9 @@ class GuessDrafter : public Drafter {
   // each once.
   DraftCounts finish();
   // The responses of the generation, from all replicas in the same order on all ranks, and the
-  // counts of all.
-  void learn(std::span<const Completion> responses, const DraftCounts& counts);
+  // counts and ends of all.
+  void learn(std::span<const Completion> responses, const DraftCounts& counts,
+             const Endings& endings);
   bool wants_responses() const { return texts_.has_room(); }
 
   // How far drafts have reached of late, in steps of as many sequences as the last one, without the
@@ -105,8 +112,11 @@ class GuessDrafter : public Drafter {
   DraftShares reach();
 
   const ModelRounds& model_rounds() const { return model_rounds_; }
+  // The tokens that the last drafts gave, each by its value beside the mean token of a step.
+  double accepted_value() const { return accepted_value_; }
 
-  std::vector<std::vector<std::int32_t>> propose(std::span<const DraftAsk> asks, int rows) override;
+  std::vector<std::vector<std::int32_t>> propose(std::span<const DraftAsk> asks,
+                                                 const DraftRoom& room) override;
   void observe(const Sequence& sequence, int drafted,
                std::span<const std::int32_t> tokens) override;
 
@@ -119,11 +129,18 @@ class GuessDrafter : public Drafter {
 
     const Guess& choice() const { return guesses[best]; }
   };
+  // Of an early token of a sequence, beside the mean token of a step; and the least probability of
+  // its guesses that follows from it, in 1/kRatioOne.
+  struct Value {
+    double of_token = 1;
+    int least = 0;
+  };
   // A draft in the making, of ask `ask`.
   struct Growth {
     std::size_t ask = 0;
     std::vector<std::int32_t> draft;
-    std::int64_t worth = 0;  // probability that all of it is right, in 1/kRatioOne^2
+    std::int64_t probability = 0;  // that all of it is right, in 1/kRatioOne^2
+    Value value;
   };
 
   // Sequences in steps of a similar number of them, and those whose draft had, or whose right
@@ -138,6 +155,7 @@ class GuessDrafter : public Drafter {
   // What is known of earlier generations, and of how far drafts reached.
   struct Known {
     Acceptance acceptance;
+    Endings endings;
     std::array<Reach, kLengthBuckets> reaches;
   };
 
@@ -147,12 +165,16 @@ class GuessDrafter : public Drafter {
   int estimate(const What& what);
   using Drafts = std::vector<std::vector<std::int32_t>>;
   Drafts recall_drafts(std::span<const DraftAsk> asks, int& rows);
-  Drafts guess_drafts(std::span<const DraftAsk> asks, const Drafts& recalled, int rows);
+  Drafts guess_drafts(std::span<const DraftAsk> asks, const Drafts& recalled,
+                      const DraftRoom& room);
+  Value value_of(double worth) const;
   void choose(Position& position);
   std::vector<std::size_t> mine(std::span<const DraftAsk> asks);
+  std::vector<Growth> first_growths(std::span<const DraftAsk> asks, const Drafts& recalled,
+                                    Queue queue);
   std::vector<Position> look_ahead(std::span<const DraftAsk> asks,
                                    const std::vector<Growth>& growing);
-  bool could_count();
+  bool could_count(const std::vector<Growth>& growing);
   void add_model_guesses(std::span<const DraftAsk> asks, const std::vector<Growth>& growing,
                          std::vector<Position>& positions);
   void share(Drafts& drafts);
@@ -164,10 +186,14 @@ class GuessDrafter : public Drafter {
   GuessModel* model_ = nullptr;
   const Group* group_ = nullptr;
   bool is_spread_ = false;  // whether each rank of the group drafts for some of its sequences
+  double of_mine_ = 1;      // sequences that may have drafts, all beside those of this rank
+  WaitsFor waits_for_ = WaitsFor::kAll;
   DraftLimits limits_;
   SamplingOptions sampling_;
   ModelRounds model_rounds_;
+  EndOrder end_order_;
   std::map<ResponseId, std::vector<Position>> asked_;  // of the last propose()
+  double accepted_value_ = 0;
   std::size_t bucket_ = 0;  // of the last propose(), and its sequences that have not been observed
   std::ptrdiff_t unobserved_ = 0;
   std::map<ResponseId, int> owners_;  // ranks that draft, if they share the work

@@ -15,6 +15,15 @@ struct DraftAsk {
   int most = 0;
 };
 
+// Whether sequences wait for others to end.
+enum class Queue { kEmpty, kWaiting };
+
+// What a step can take, besides the next token of each sequence.
+struct DraftRoom {
+  int rows = 0;  // of guesses
+  Queue queue = Queue::kEmpty;
+};
+
 // Guesses how sequences go on. The engine draws the tokens that it would draw anyway and keeps a
 // guess only if it is that token, so guesses change how many tokens a step yields, and nothing else
 // (speculative decoding; that the drafter cannot be told from the output is shown by Daliri, Musco
@@ -23,11 +32,11 @@ class Drafter {
  public:
   virtual ~Drafter() = default;
 
-  // A draft for each ask, in their order: ids of the tokenizer, as many as are wanted and at most
-  // `rows` in all. Asked in steps that do nothing but decode. All ranks of a group must return the
-  // same.
+  // A draft for each ask, in their order: ids of the tokenizer, as many as are wanted and there is
+  // room for in all. Asked in steps that do nothing but decode. All ranks of a group must return
+  // the same.
   virtual std::vector<std::vector<std::int32_t>> propose(std::span<const DraftAsk> asks,
-                                                         int rows) = 0;
+                                                         const DraftRoom& room) = 0;
   // `tokens` are the last ones of the sequence and what a step has given it; the step had the first
   // `drafted` tokens of its draft, for which there may have been less room than there were guesses.
   // Told of every sequence that decodes, also in steps without drafts.

@@ -93,7 +93,8 @@ void Engine::add_drafts(std::vector<Work>& work) {
     asks.push_back({&s, s.limit() - (s.length() - s.prompt_length) - 1});
   }
   int rows = options().scheduler.max_step_rows - static_cast<int>(work.size());
-  const auto drafts = drafter_->propose(asks, rows);
+  const auto drafts = drafter_->propose(
+      asks, {rows, scheduler_.waiting().empty() ? Queue::kEmpty : Queue::kWaiting});
   TAPER_EXPECT(drafts.size() == work.size());
   for (std::size_t i = 0; i < work.size(); ++i) {
     Work& w = work[i];

@@ -43,7 +43,8 @@ class BlindDrafter : public Drafter {
  public:
   explicit BlindDrafter(int length) : length_(length) {}
 
-  std::vector<std::vector<std::int32_t>> propose(std::span<const DraftAsk> asks, int) override {
+  std::vector<std::vector<std::int32_t>> propose(std::span<const DraftAsk> asks,
+                                                 const DraftRoom&) override {
     return std::vector(asks.size(), std::vector<std::int32_t>(static_cast<std::size_t>(length_)));
   }
   void observe(const Sequence&, int, std::span<const std::int32_t>) override {}

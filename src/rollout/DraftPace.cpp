@@ -39,11 +39,11 @@ void DraftPace::begin(int tp) {
 
 DraftLimits DraftPace::limits(int sequences) const {
   const Bucket& b = buckets_[length_bucket(sequences)];
-  if (b.looks == (b.trial > 0)) return DraftLimits::nothing();
-  // Before costs are known, what is probable is tried: more than a guess of which nothing is known,
-  // or the first steps of large batches would be full of those.
+  // The cost of a row is known by comparison with a step without drafts, so that one comes first.
+  if (b.plain_ns == 0 || b.looks == (b.trial > 0)) return DraftLimits::nothing();
+  // Before that cost is known, what is probable is tried: more than a guess of which nothing is
+  // known, or the first steps of large batches would be full of those.
   constexpr int kProbable = kRatioOne * 5 / 8;
-  if (b.plain_ns == 0) return {kProbable, 0};
   const double rate = std::max(b.with.rate(), sequences / b.plain(sequences));
   const auto price = [&](double ns, int unit, int most) {
     return static_cast<int>(std::clamp(unit * ns * rate, 0.0, static_cast<double>(most)));

@@ -13,8 +13,8 @@ namespace taper {
 struct DecodeStep {
   DraftLimits limits;  // that were in force
   int sequences = 0;
-  int drafted = 0;  // rows of guesses among its rows
-  int accepted = 0;
+  int drafted = 0;      // rows of guesses among its rows
+  double accepted = 0;  // tokens that they gave, each by its value (GuessDrafter)
   std::int64_t ns = 0;
   ModelRounds model = {};  // within that time
 };
@@ -22,16 +22,17 @@ struct DecodeStep {
 // Finds on a leader, by measured times, which guesses are worth their row, and which rounds of a
 // draft model their time. It has no clock.
 //
-// With T the time of a step, G its tokens and c the time of one more row, a guess that counts with
-// probability p is worth its row if p / c > G / T: its nanoseconds give more tokens than those of
-// an average row. The threshold of p is therefore c G / T. A round of a draft model that takes D is
-// worth its time if it is expected to add D G / T tokens. Where hardly any guess reaches the
-// threshold, even looking for guesses may cost more than it brings: then some steps are made
-// without, and others are if those were faster, with trials that become the rarer the longer that
-// stays so. Rounds that seem too dear are tried again, too: prices change, and so does how often
-// the model is right. Trials of rounds take at most one part in 256 of the time. What a model reads
-// at first, of sequences that are new to it, belongs to the price of the first round of a
-// generation: divided by the rounds that such generations had of late.
+// With T the time of a step, G its tokens (those of drafts by their value) and c the time of one
+// more row, a guess for a sequence of worth 1 that counts with probability p is worth its row if p
+// / c > G / T: its nanoseconds give more tokens than those of an average row. The threshold of p is
+// therefore c G / T. A round of a draft model that takes D is worth its time if it is expected to
+// add D G / T tokens. Where hardly any guess reaches the threshold, even looking for guesses may
+// cost more than it brings: then some steps are made without, and others are if those were faster,
+// with trials that become the rarer the longer that stays so. Rounds that seem too dear are tried
+// again, too: prices change, and so does how often the model is right. Trials of rounds take at
+// most one part in 256 of the time. What a model reads at first, of sequences that are new to it,
+// belongs to the price of the first round of a generation: divided by the rounds that such
+// generations had of late.
 class DraftPace {
  public:
   // Another generation, in groups of so many ranks: there may be more to guess from.

@@ -172,14 +172,19 @@ void Generator::start(const std::vector<Request>& requests, const SamplingOption
                       const StopOptions& stops, const Layout& layout) {
   const int mine = layout.replica_of(ranks_.rank());
   steps_in_layout_ = 0;
-  decoding_ = 0;
   engine_->rebind(layouts_.at(layout.groups()[mine].tp), mine, {}, {});
   engine_->begin(sampling, stops);
-  for (const Request& request : first_requests(requests, layout, mine)) engine_->submit(request);
+  int sequences = 0;
+  for (const Request& request : first_requests(requests, layout, mine)) {
+    engine_->submit(request);
+    sequences += request.samples;
+  }
   if (!drafter_) return;
   const int tp = layout.groups()[mine].tp;
+  decoding_ = std::min(sequences, max_running());
   if (draft_model_) draft_model_->bind(tp);
-  drafter_->begin(sampling, engine_->parallel().group(), first_limits());
+  drafter_->begin(sampling, engine_->parallel().group(), first_limits(),
+                  race_ ? WaitsFor::kKept : WaitsFor::kAll);
   draft_pace_.begin(tp);
 }
 
@@ -283,9 +288,16 @@ StepReport Generator::step() {
   return report;
 }
 
+// Sequences in flight, at most, in the present layout.
+int Generator::max_running() const {
+  return layouts_.at(engine_->parallel().group().size()).options.scheduler.max_running;
+}
+
 // Every rank of a group hears its leader, which counts and measures for all of them.
 void Generator::follow_drafts(const StepReport& step, double seconds) {
-  decoding_ = step.running;
+  // While prompts are read, sequences come that will decode by the time the next limits hold.
+  decoding_ =
+      step.prefill_rows > 0 ? std::min(step.running + step.waiting, max_running()) : step.running;
   const DraftLimits limits = drafter_->limits();
   drafter_->set_limits(DraftLimits::unpack(step.control >> kConsultationBits));
   if (engine_->parallel().group().rank() != 0) return;
@@ -294,7 +306,8 @@ void Generator::follow_drafts(const StepReport& step, double seconds) {
   const ModelRounds& model = drafter_->model_rounds();
   report_->speculation.add(step, ns, model.all_ns());
   if (drafter_->is_recalling()) return;
-  draft_pace_.measure({limits, step.decode_rows, step.drafted_rows, step.accepted, ns, model});
+  draft_pace_.measure(
+      {limits, step.decode_rows, step.drafted_rows, drafter_->accepted_value(), ns, model});
   DraftShares shares = drafter_->reach();
   shares.model = report_->speculation.batches[length_bucket(step.decode_rows)].model_share();
   consult_->set_drafts(shares, model.all_ns());
@@ -304,7 +317,10 @@ void Generator::follow_drafts(const StepReport& step, double seconds) {
 void Generator::learn_drafts() {
   DraftCounts counts = drafter_->finish();
   report_->speculation.sources = counts.sources;
+  Endings endings;
+  for (const Completion& c : completions_) endings.count(std::ssize(c.response), c.finish);
   all_reduce_sum(ranks_.world(), counts.acceptance.counts());
+  all_reduce_sum(ranks_.world(), endings.counts());
   auto words = std::bit_cast<SpeculationFigures::Words>(report_->speculation);
   all_reduce_sum(ranks_.world(), words);
   report_->speculation = std::bit_cast<SpeculationFigures>(words);
@@ -314,7 +330,7 @@ void Generator::learn_drafts() {
       unpack(bytes, all);
   std::sort(all.begin(), all.end(),
             [](const Completion& a, const Completion& b) { return a.id < b.id; });
-  drafter_->learn(all, counts);
+  drafter_->learn(all, counts, endings);
 }
 
 // Every so many steps, counted from the same moment on all ranks of a group.

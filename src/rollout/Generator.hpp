@@ -110,6 +110,7 @@ class Generator {
   DraftLimits first_limits() const;
   void restart_drafts();
   StepReport step();
+  int max_running() const;
   void follow_drafts(const StepReport& step, double seconds);
   void learn_drafts();
   void collect(const std::function<void(const Completion&)>& ended);
@@ -141,7 +142,7 @@ class Generator {
   Workload workload_;  // of the last run()
   std::unique_ptr<GenerationReport> report_;
   bool stopped_ = false;
-  int decoding_ = 0;  // sequences after the last step
+  int decoding_ = 0;  // sequences that are expected to decode when the next limits hold
   std::int64_t steps_in_layout_ = 0;
 };
 

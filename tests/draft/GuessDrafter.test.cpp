@@ -56,16 +56,16 @@ TEST_CASE("a sequence that repeats itself is guessed, as far as it may be") {
   GuessDrafter drafter(6, kRoom);
   drafter.begin(sampling(), alone(), {});
   const Sequence s = sequence(0, 0, {1, 2}, {5, 6, 7, 8, 5, 6, 7, 8, 5, 6, 7});
-  CHECK(drafter.propose(std::vector<DraftAsk>{{&s, 100}}, 100) == Drafts{{8, 5, 6, 7, 8, 5}});
-  CHECK(drafter.propose(std::vector<DraftAsk>{{&s, 2}}, 100) == Drafts{{8, 5}});
-  CHECK(drafter.propose(std::vector<DraftAsk>{{&s, 100}}, 3) == Drafts{{8, 5, 6}});
-  CHECK(drafter.propose(std::vector<DraftAsk>{{&s, 0}}, 100) == Drafts{{}});
-  CHECK(drafter.propose(std::vector<DraftAsk>{{&s, -1}}, 100) == Drafts{{}});
+  CHECK(drafter.propose(std::vector<DraftAsk>{{&s, 100}}, {100}) == Drafts{{8, 5, 6, 7, 8, 5}});
+  CHECK(drafter.propose(std::vector<DraftAsk>{{&s, 2}}, {100}) == Drafts{{8, 5}});
+  CHECK(drafter.propose(std::vector<DraftAsk>{{&s, 100}}, {3}) == Drafts{{8, 5, 6}});
+  CHECK(drafter.propose(std::vector<DraftAsk>{{&s, 0}}, {100}) == Drafts{{}});
+  CHECK(drafter.propose(std::vector<DraftAsk>{{&s, -1}}, {100}) == Drafts{{}});
   // Without experience a guess is right with one half.
   drafter.set_limits({kRatioOne / 2});
-  CHECK(drafter.propose(std::vector<DraftAsk>{{&s, 100}}, 100) == Drafts{{8}});
+  CHECK(drafter.propose(std::vector<DraftAsk>{{&s, 100}}, {100}) == Drafts{{8}});
   drafter.set_limits({kRatioOne / 2 + 1});
-  CHECK(drafter.propose(std::vector<DraftAsk>{{&s, 100}}, 100) == Drafts{{}});
+  CHECK(drafter.propose(std::vector<DraftAsk>{{&s, 100}}, {100}) == Drafts{{}});
 }
 
 TEST_CASE("responses to the same prompt and of earlier generations are guessed from") {
@@ -75,14 +75,52 @@ TEST_CASE("responses to the same prompt and of earlier generations are guessed f
   const Sequence ahead = sequence(0, 0, prompt, {9, 8, 7, 6, 5}),
                  behind = sequence(0, 1, prompt, {9}), stranger = sequence(1, 0, {2, 2}, {3, 3});
   const std::vector<DraftAsk> asks{{&ahead, 9}, {&behind, 9}, {&stranger, 9}};
-  CHECK(drafter.propose(asks, 99) == Drafts{{}, {8, 7, 6, 5}, {}});
+  CHECK(drafter.propose(asks, {99}) == Drafts{{}, {8, 7, 6, 5}, {}});
   Completion done;
   done.id = {0, 0};
   done.prompt = {2, 2};
   done.response = {3, 3, 11, 12, 13};
-  drafter.learn(std::vector<Completion>{done}, drafter.finish());
+  drafter.learn(std::vector<Completion>{done}, drafter.finish(), {});
   drafter.begin(sampling(), alone(), {});
-  CHECK(drafter.propose(asks, 99) == Drafts{{}, {8, 7, 6, 5}, {11, 12, 13}});
+  CHECK(drafter.propose(asks, {99}) == Drafts{{}, {8, 7, 6, 5}, {11, 12, 13}});
+}
+
+TEST_CASE(
+    "a sequence that nobody will wait for is not drafted for, unless others wait for its place") {
+  GuessDrafter drafter(4, kRoom);
+  drafter.begin(sampling(), alone(), {});
+  Endings endings;
+  for (int i = 0; i < 1000; ++i) endings.count(40, FinishReason::kLength);
+  drafter.learn({}, {}, endings);
+  drafter.begin(sampling(), alone(), {kRatioOne / 4});
+  Sequence ahead = sequence(0, 0, {1, 2}, {5, 6, 7, 8, 5, 6, 7, 8, 5, 6, 7, 8, 5, 6, 7}),
+           behind = sequence(1, 0, {1, 2}, {4, 3, 2, 1, 4, 3, 2});
+  ahead.max_new_tokens = behind.max_new_tokens = 40;
+  const std::vector<DraftAsk> asks{{&ahead, 9}, {&behind, 9}};
+  // Half of all guesses are right as far as is known, of two in a row a quarter.
+  CHECK(drafter.propose(asks, {99, Queue::kWaiting}) == Drafts{{8, 5}, {1, 4}});
+  // The step costs four times the row: what saves it may be less probable.
+  CHECK(drafter.propose(asks, {99}) == Drafts{{}, {1, 4}});
+  drafter.observe(ahead, 0, std::vector<std::int32_t>{7});
+  drafter.observe(behind, 2, std::vector<std::int32_t>{1, 4, 2});
+  CHECK(drafter.accepted_value() > 3);
+  // In a race the last ones will not be waited for.
+  drafter.begin(sampling(), alone(), {kRatioOne / 4}, WaitsFor::kKept);
+  CHECK(drafter.propose(asks, {99}) == Drafts{{8, 5}, {1, 4}});
+}
+
+TEST_CASE("sequences that are alike have the threshold itself") {
+  GuessDrafter drafter(4, kRoom);
+  drafter.begin(sampling(), alone(), {kRatioOne / 2});
+  std::vector<Sequence> sequences;
+  for (int i = 0; i < 7; ++i) {
+    sequences.push_back(sequence(i, 0, {1, 2}, {5, 6, 7, 8, 5, 6, 7}));
+    sequences.back().max_new_tokens = 40;
+  }
+  std::vector<DraftAsk> asks;
+  for (const Sequence& s : sequences) asks.push_back({&s, 9});
+  // One half is just enough.
+  CHECK(drafter.propose(asks, {99}) == Drafts(7, {8}));
 }
 
 TEST_CASE("who sees the same sequences drafts the same, however they came") {
@@ -101,8 +139,8 @@ TEST_CASE("who sees the same sequences drafts the same, however they came") {
                length, 6));
       asks.push_back({&s, 50});
     }
-    drafts = one.propose(asks, 30);
-    if (step % 3 == 0) CHECK(other.propose(asks, 30).size() == asks.size());
+    drafts = one.propose(asks, {30});
+    if (step % 3 == 0) CHECK(other.propose(asks, {30}).size() == asks.size());
   }
   std::int64_t length = 0;
   for (const auto& d : drafts) length += std::ssize(d);
@@ -112,7 +150,7 @@ TEST_CASE("who sees the same sequences drafts the same, however they came") {
   for (const Sequence& s : sequences) asks.push_back({&s, 50});
   one.restart(alone(), {});
   other.restart(alone(), {});
-  CHECK(one.propose(asks, 30) == other.propose(asks, 30));
+  CHECK(one.propose(asks, {30}) == other.propose(asks, {30}));
 }
 
 TEST_CASE("the nearest random number says more than the most frequent token") {
@@ -134,9 +172,9 @@ TEST_CASE("the nearest random number says more than the most frequent token") {
         samples.push_back(sequence(c, k, prompt, {token, 50, 51}));
       }
       for (const Sequence& s : samples) asks.push_back({&s, 1});
-      drafter.propose(asks, 0);
+      drafter.propose(asks, {0});
       const Sequence now = sequence(c, kSamples, prompt, {});
-      const Drafts drafts = drafter.propose(std::vector<DraftAsk>{{&now, 1}}, 1);
+      const Drafts drafts = drafter.propose(std::vector<DraftAsk>{{&now, 1}}, {1});
       REQUIRE(drafts[0].size() == 1);
       const auto truth = draw(static_cast<std::uint64_t>(c), now.id, 3, sharpness);
       const auto best = std::max_element(counts.begin(), counts.end(),
@@ -161,18 +199,18 @@ TEST_CASE("what an interrupted generation had is drafted whole, whatever the lim
   Sequence s = sequence(0, 0, {1, 2}, {5});
   const Sequence other = sequence(1, 0, {1, 2}, {5});
   const std::vector<DraftAsk> asks{{&s, 100}, {&other, 100}};
-  CHECK(drafter.propose(asks, 100) == Drafts{{6, 7, 8, 9, 10, 11, 12}, {}});
+  CHECK(drafter.propose(asks, {100}) == Drafts{{6, 7, 8, 9, 10, 11, 12}, {}});
   CHECK(drafter.is_recalling());
   // Fairly, and no more rows than there are.
-  CHECK(drafter.propose(asks, 8) == Drafts{{6, 7, 8, 9}, {}});
-  CHECK(drafter.propose(asks, 1) == Drafts{{6}, {}});
+  CHECK(drafter.propose(asks, {8}) == Drafts{{6, 7, 8, 9}, {}});
+  CHECK(drafter.propose(asks, {1}) == Drafts{{6}, {}});
   drafter.observe(s, 1, std::vector<std::int32_t>{6, 7});
   drafter.observe(other, 0, std::vector<std::int32_t>{6});
   CHECK(drafter.reach() == DraftShares{});  // it says nothing about guesses
   const DraftCounts counts = drafter.finish();
   CHECK(counts.sources[static_cast<int>(DraftSource::kJournal)].accepted == 1);
   s = sequence(0, 0, {1, 2}, {5, 6, 9});
-  CHECK(drafter.propose(asks, 100) == Drafts{{}, {}});
+  CHECK(drafter.propose(asks, {100}) == Drafts{{}, {}});
   CHECK_FALSE(drafter.is_recalling());
 }
 
@@ -183,7 +221,7 @@ TEST_CASE("how far drafts reach is told by the number of sequences") {
   const Sequence s = sequence(0, 0, {1, 2}, {5, 6, 7, 8, 5, 6, 7, 8, 5, 6, 7});
   const std::vector<DraftAsk> ask{{&s, 100}};
   const auto step = [&](int drafted, const std::vector<std::int32_t>& tokens) {
-    drafter.propose(ask, 100);
+    drafter.propose(ask, {100});
     drafter.observe(s, drafted, tokens);
   };
   step(4, {8, 5, 9});  // two right, the third one wrong
@@ -202,7 +240,7 @@ TEST_CASE("how far drafts reach is told by the number of sequences") {
   const Sequence t = sequence(1, 0, {3, 4}, {1}), u = sequence(2, 0, {3, 4}, {2});
   const std::vector<DraftAsk> three{{&s, 100}, {&t, 100}, {&u, 100}};
   drafter.set_limits(DraftLimits::nothing());
-  drafter.propose(three, 100);
+  drafter.propose(three, {100});
   CHECK(drafter.reach() == DraftShares{});
   for (const DraftAsk& a : three) drafter.observe(*a.sequence, 0, std::vector<std::int32_t>{8});
   CHECK(drafter.reach().drafted[0] == 1);

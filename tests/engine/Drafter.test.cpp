@@ -26,8 +26,9 @@ class Prophet : public Drafter {
       : truth_(truth), length_(length), spoil_(std::move(spoil)) {}
 
   std::vector<std::vector<std::int32_t>> propose(std::span<const DraftAsk> asks,
-                                                 int rows) override {
+                                                 const DraftRoom& room) override {
     std::vector<std::vector<std::int32_t>> drafts;
+    int rows = room.rows;
     for (const auto& [sequence, most] : asks) {
       const std::vector<std::int32_t>& response = truth_.responses.at(sequence->id).response;
       const int at = sequence->length() - sequence->prompt_length;

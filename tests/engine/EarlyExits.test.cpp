@@ -25,8 +25,9 @@ class Asker : public Drafter {
   void set_model(GuessModel& model) { model_ = &model; }
 
   std::vector<std::vector<std::int32_t>> propose(std::span<const DraftAsk> asks,
-                                                 int rows) override {
+                                                 const DraftRoom& room) override {
     std::vector<std::vector<std::int32_t>> drafts(asks.size());
+    int rows = room.rows;
     std::vector<std::size_t> growing;
     if (chance(*asks.front().sequence, 99, 2) > 0) model_->keep(asks);
     for (std::size_t i = 0; i < asks.size(); ++i)

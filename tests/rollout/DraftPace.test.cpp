@@ -118,7 +118,10 @@ TEST_CASE("what pays is found out again when it changes, and for each size of ba
   pace.restart(0);  // the same groups
   CHECK(pace.limits(2).threshold == known);
   pace.restart(2);
-  CHECK(pace.limits(2).threshold == 640);  // nothing is known
+  // A step without drafts comes first, then what is probable.
+  CHECK(pace.limits(2).threshold == DraftLimits::kNothing);
+  pace.measure({DraftLimits::nothing(), 2, 0, 0, 1000000});
+  CHECK(pace.limits(2).threshold == 640);
 }
 
 TEST_CASE("a round of a draft model has to add what its time would give otherwise") {
