@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // training_tool MODEL TASK.json GRADIENTS.safetensors: what the training pass and the optimizer
-// make of some sequences in float32, for the comparison with PyTorch
-// (tests/peers/compare_training.py). TASK: {"sequences": [[id, ...], ...], "steps": n,
-// "learning_rate": r, "weight_decay": w, "clip_norm": c, "probe_ids": [id, ...]}. The loss is minus
-// the mean log-prob of all next tokens, all sequences are in each step. Writes the first gradient
+// make of some sequences, for the comparison with PyTorch (tests/peers/compare_training.py). TASK:
+// {"sequences": [[id, ...], ...], "steps": n, "learning_rate": r, "weight_decay": w, "clip_norm":
+// c, "probe_ids": [id, ...], "arithmetic": "f32" or "bf16", of weights too}. The loss is minus the
+// mean log-prob of all next tokens, all sequences are in each step. Writes the first gradient
 // and prints {"losses": [before the first, after each of n steps], "grad_norms": [n], "probes":
 // [...]}; probes are the log-probs of all probe_ids at each position of the first sequence but the
 // last, position-major.
@@ -49,14 +49,26 @@ AdamWOptions adamw_options(const json& task) {
   return options;
 }
 
+Arithmetic arithmetic(const json& task) {
+  const std::string name = task.at("arithmetic");
+  if (name != "f32" && name != "bf16")
+    throw std::runtime_error("arithmetic is '" + name + "', not f32 or bf16");
+  return name == "bf16" ? Arithmetic::kBf16 : Arithmetic::kF32;
+}
+
+WeightType weight_type(const json& task) {
+  return arithmetic(task) == Arithmetic::kBf16 ? WeightType::kBf16 : WeightType::kF32;
+}
+
 class Training {
  public:
   Training(const std::string& directory, const json& task)
       : sequences_(packed(task.at("sequences"))),
         self_(Group::self()),
-        model_(directory, self_, WeightType::kF32, pass_for(sequences_), sequences_.rows()),
+        model_(directory, self_, weight_type(task), pass_for(sequences_), sequences_.rows()),
         arena_(plan()),
         adamw_(model_.local, self_, self_, adamw_options(task), arena_) {
+    set_numbers(model_.exec, arithmetic(task), KvType::kF32);
     std::copy_n(model_.values.begin(), adamw_.size(), adamw_.master().data());
   }
 
