@@ -54,10 +54,12 @@ void write_pages(const E& exec, const LayerPages& pages, MatrixView<const float,
 
 namespace {
 
+constexpr int chunks_for(int keys) {
+  return (keys + detail::kAttentionChunk - 1) / detail::kAttentionChunk;
+}
+
 int chunks_of(const AttentionSegment& segment) {
-  return segment.count == 0 ? 0
-                            : (segment.start + segment.count + detail::kAttentionChunk - 1) /
-                                  detail::kAttentionChunk;
+  return segment.count == 0 ? 0 : chunks_for(segment.start + segment.count);
 }
 
 // Floats of the sums of all chunks of a segment and KV head.
@@ -77,6 +79,7 @@ struct ChunkTasks {
 // that eighth.
 ChunkTasks share_chunks(int threads, const AttentionSegments<HostExec>& segments,
                         const detail::AttentionArgs& args) {
+  if (threads == 1 || segments.scratch.floats == 0) return {};
   const int parts = 8 * threads;
   int longest = 0, tokens = 0;
   std::int64_t total = 0, floats = 0;
@@ -86,8 +89,8 @@ ChunkTasks share_chunks(int threads, const AttentionSegments<HostExec>& segments
     total += std::int64_t{chunks_of(segments(s))} * args.kv_heads;
     floats += sum_floats(segments(s), args) * args.kv_heads;
   }
-  if (threads == 1 || longest <= 1 || parts * longest <= total ||
-      tokens * args.group > detail::kMostQueries || floats > segments.scratch.floats)
+  if (longest <= 1 || parts * longest <= total || tokens * args.group > detail::kMostQueries ||
+      floats > segments.scratch.floats)
     return {};
   const int chunks = std::max(1, static_cast<int>(total / parts));
   return {chunks, (longest + chunks - 1) / chunks};
@@ -121,7 +124,7 @@ void attention_by_chunks(const HostExec& exec, const detail::AttentionArgs& args
 template <>
 std::int64_t attention_scratch_floats<HostExec>(int group, int head_dim, int positions) {
   constexpr int kSegmentHeads = 32;  // of the longest sequences, with one new token each
-  const int chunks = (positions + detail::kAttentionChunk - 1) / detail::kAttentionChunk;
+  const int chunks = chunks_for(positions);
   return chunks > 1 ? std::int64_t{kSegmentHeads} * chunks * group *
                           detail::chunk_floats(v_stride(head_dim))
                     : 0;

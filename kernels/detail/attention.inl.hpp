@@ -340,6 +340,11 @@ static inline int list_queries(const AttentionArgs& args, const SegmentArgs& seg
   return count;
 }
 
+// Where the sums of a query's chunk begin among those of all chunks of `count` queries.
+static inline std::int64_t sums_begin(int chunk, int query, int count, const PageArgs& pages) {
+  return (std::int64_t{chunk} * count + query) * chunk_floats(pages.v_stride);
+}
+
 template <class S, class T>
 void attend_chunks(const AttentionArgs& args, const SegmentArgs& segment, int kv_head,
                    int chunk_begin, int chunk_end, float* sums) {
@@ -349,10 +354,7 @@ void attend_chunks(const AttentionArgs& args, const SegmentArgs& segment, int kv
   for (int chunk = chunk_begin; chunk < chunk_end; ++chunk)
     attend_queries<S, T>(
         args, segment, kv_head, chunk * kAttentionChunk, queries, count,
-        [&](int i) {
-          return sums + (std::int64_t{chunk} * count + i) * chunk_floats(args.pages.v_stride);
-        },
-        nothing);
+        [&](int i) { return sums + sums_begin(chunk, i, count, args.pages); }, nothing);
 }
 
 // One task: what all queries of a segment and KV head, kMostQueries at most, make of its chunks
@@ -373,9 +375,8 @@ void merge_chunks_task(const AttentionArgs& args, const SegmentArgs& segment, in
   const int count = list_queries(args, segment, kv_head, queries);
   for (int i = 0; i < count; ++i) {
     for (int chunk = 0; chunk * kAttentionChunk < queries[i].limit; ++chunk)
-      merge_chunk<S>(queries[i],
-                     sums + (std::int64_t{chunk} * count + i) * chunk_floats(args.pages.v_stride),
-                     args.pages, chunk == 0);
+      merge_chunk<S>(queries[i], sums + sums_begin(chunk, i, count, args.pages), args.pages,
+                     chunk == 0);
     finish_query<S>(queries[i], args.pages.head_dim);
   }
 }

@@ -284,17 +284,16 @@ std::vector<GuessDrafter::Growth> GuessDrafter::first_growths(std::span<const Dr
   // In a race it is not known which sequences will be kept.
   if (waits_for_ == WaitsFor::kKept) queue = Queue::kWaiting;
   const std::vector<double> worths = end_order_.worths(asks, queue, known().endings);
-  const auto growth = [&](std::size_t i) {
-    return Growth{i, {}, std::int64_t{kRatioOne} * kRatioOne, value_of(worths[i])};
-  };
-  const auto may = [&](std::size_t i) {
-    return asks[i].most > 0 && recalled[i].empty() && growth(i).value.least < DraftLimits::kNothing;
-  };
-  int all = 0;
-  for (std::size_t i = 0; i < asks.size(); ++i) all += may(i) ? 1 : 0;
+  const std::vector<std::size_t> mine = this->mine(asks);  // ascending
   std::vector<Growth> growing;
-  for (const std::size_t i : mine(asks))
-    if (may(i)) growing.push_back(growth(i));
+  int all = 0;
+  for (std::size_t i = 0; i < asks.size(); ++i) {
+    const Value value = value_of(worths[i]);
+    if (asks[i].most <= 0 || !recalled[i].empty() || value.least >= DraftLimits::kNothing) continue;
+    ++all;
+    if (std::binary_search(mine.begin(), mine.end(), i))
+      growing.push_back({i, {}, std::int64_t{kRatioOne} * kRatioOne, value});
+  }
   of_mine_ = growing.empty() ? 1 : static_cast<double>(all) / static_cast<double>(growing.size());
   return growing;
 }
