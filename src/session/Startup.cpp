@@ -51,7 +51,10 @@ MpiSession::MpiSession(int& argc, char**& argv) {
 }
 
 MpiSession::~MpiSession() {
-  if (std::uncaught_exceptions() > 0) return;
+  if (std::uncaught_exceptions() > 0) {
+    if (ranks_ > 1) return;
+    exit_code_ = static_cast<int>(ExitCode::kFailure);
+  }
   if (progress_ != nullptr) progress_->enter_collective("MPI_Finalize", 0, ranks_);
   std::fflush(nullptr);
   // All ranks have come this far before the time runs. On a communicator of its own: a rank that

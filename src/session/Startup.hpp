@@ -17,9 +17,11 @@ class MpiSession {
   // the library gives less, or if this process was meant to be one of several but MPI sees it
   // alone. Sets the rank of the log; MPI_COMM_WORLD returns errors from here on.
   MpiSession(int& argc, char**& argv);
-  // Waits for all ranks and finalizes, unless an exception is on its way: the others would not come
-  // (see Guard.hpp). The results are safe by then, so if MPI_Finalize hangs (MPICH 4.0 with UCX
-  // over TCP does in some runs) the process leaves with the exit code after `kFinalizeSeconds`.
+  // Waits for all ranks and finalizes. With an exception on its way a rank of several does neither:
+  // the others would not come (see Guard.hpp). A lone rank finalizes even then: when a process ends
+  // without it, MPICH's launcher sometimes replaces the exit code by 1. The results are safe by
+  // then, so if MPI_Finalize hangs (MPICH 4.0 with UCX over TCP does in some runs) the process
+  // leaves with the exit code after `kFinalizeSeconds`.
   ~MpiSession();
   MpiSession(const MpiSession&) = delete;
   MpiSession& operator=(const MpiSession&) = delete;

@@ -1,10 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Programs that go wrong on purpose; CMakeLists.txt says how each must end. Usage: comm_fault
-// <case>
+// Programs that go wrong on purpose; CMakeLists.txt says how each must end. Usage:
+// session_fault <case>
+#include <mpi.h>
 #include <unistd.h>
 
 #include <csignal>
+#include <cstdio>
 #include <string>
 #include <vector>
 
@@ -67,7 +69,8 @@ int run(const std::string& fault, int argc, char** argv) {
     if (session.rank() != 1) barrier(world);
     return 0;
   }
-  if (fault == "throw-everywhere") TAPER_VALIDATE(false, "Rollout/Prompts is 0");
+  if (fault == "throw-everywhere" || fault == "throw-alone")
+    TAPER_VALIDATE(false, "Rollout/Prompts is 0");
   if (fault == "throw-differently") TAPER_VALIDATE(false, "this is rank " << session.rank());
   if (session.rank() == 1) misbehave(fault, world);
   exchange(world);
@@ -78,5 +81,9 @@ int run(const std::string& fault, int argc, char** argv) {
 
 int main(int argc, char** argv) {
   const std::string fault = argc > 1 ? argv[1] : "";
-  return run_guarded([&] { return run(fault, argc, argv); });
+  const int code = run_guarded([&] { return run(fault, argc, argv); });
+  int finalized = 0;
+  MPI_Finalized(&finalized);
+  if (finalized == 0) std::puts("the program ends without MPI_Finalize");
+  return code;
 }
