@@ -71,6 +71,9 @@ const Table kRollout = {
      "tokens of responses that were not kept, as far as they came"},
     {"rollout/longest_kept", "token", "length of the longest response that was kept"},
     {"rollout/waiting_prompts", "1", "prompts that wait for a long round after the iteration"},
+    {"rollout/early_score_share", "1",
+     "share of the figures of models, one per response and model, that were there when the "
+     "generation ended"},
     {"rollout/preemptions", "1",
      "sequences preempted because the KV cache was full, and recomputed"}};
 

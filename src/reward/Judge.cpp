@@ -106,6 +106,10 @@ void Judge::submit(const EndedResponse& ended) {
   if (reads_texts_) texts_[ended.id] = std::move(r.response);
 }
 
+bool Judge::has_answers(const ResponseId& id) {
+  return commands_.empty() || commands_.has_answers(id);
+}
+
 void Judge::cancel(const ResponseId& id) {
   commands_.cancel(id);
   texts_.erase(id);
@@ -168,19 +172,20 @@ std::string Judge::take_text(const Sample& s) {
   return files_.tokenizer().decode(s.response, SkipSpecial::kYes);
 }
 
-// Before models have judged, whose rewards are missing.
+// The rewards of models are those that it has already, or missing (NaN).
 void Judge::score(Sample& s) {
   const std::string text = take_text(s);
   const std::string& truth = facts_of(s.id.prompt).truth;
   double score = 0.0, unshaped = 0.0;
-  s.rewards.clear();
+  const std::vector<float> known = std::exchange(s.rewards, {});
   s.unscored = false;
   for (const RewardOptions& r : rewards_) {
     double value = 0.0;
     if (r.kind == RewardKind::kCommand) {
       value = commands_.add_answer(r, s);
     } else if (r.kind == RewardKind::kModel) {
-      s.rewards.push_back(NAN);  // see add_model_rewards()
+      const std::size_t at = s.rewards.size();
+      s.rewards.push_back(at < known.size() ? known[at] : NAN);
     } else {
       value = score_here(r, truth, text, s.response);
       s.rewards.push_back(static_cast<float>(value));
@@ -195,35 +200,49 @@ void Judge::score(Sample& s) {
 // Dropped samples are judged like the others: what is recorded of them is whole.
 ModelCall Judge::call_of(const RewardOptions& reward) const {
   RewardModel& model = *models_.at(reward.name);
-  const auto at = reward_index(rewards_, reward.name);
+  const auto at = reward_index(rewards_, reward.name), count = names_.size();
   const auto work = [&model, at](SampleSet& samples) {
-    const std::vector<float> values = model.score(samples);
-    for (std::size_t k = 0; k < values.size(); ++k) samples.here()[k].rewards[at] = values[k];
+    model.score(samples, at);
     return MetricValues{};
   };
-  const SampleFigure figure{
-      [at](const Sample& s) { return std::vector{s.rewards[at]}; },
-      [at](Sample& s, std::vector<float> value) { s.rewards[at] = value.front(); }};
-  return {"reward_model", reward.name, model.place().layout, model.place().group(), work, {figure}};
+  const SampleFigure figure{[at](const Sample& s) { return std::vector{s.rewards[at]}; },
+                            [at, count](Sample& s, std::vector<float> value) {
+                              s.rewards.resize(count, NAN);
+                              s.rewards[at] = value.front();
+                            }};
+  ModelCall call{"reward_model",        reward.name, model.place().layout,
+                 model.place().group(), work,        {figure}};
+  call.early = {model.place().replica(), [&model, at, count](std::vector<Sample>& samples) {
+                  for (Sample& s : samples) s.rewards.resize(count, NAN);
+                  model.score(samples, at);
+                }};
+  return call;
 }
 
 void Judge::add_model_rewards(SampleSet& samples, std::span<const ModelCall> others,
                               CallRecord* record) {
-  std::vector<ModelCall> calls;
-  for (const RewardOptions& r : rewards_)
-    if (r.kind == RewardKind::kModel) calls.push_back(call_of(r));
+  std::vector<ModelCall> calls = model_calls();
   calls.insert(calls.end(), others.begin(), others.end());
   make_calls(samples, ranks_.world(), calls, record);
   if (models_.empty()) return;
+  for (Sample& s : samples.here()) count_models(s);
+  samples.summarize();
+}
+
+void Judge::count_models(Sample& s) const {
   for (const RewardOptions& r : rewards_) {
     if (r.kind != RewardKind::kModel) continue;
-    const std::size_t at = reward_index(rewards_, r.name);
-    for (Sample& s : samples.here()) {
-      s.score = static_cast<float>(s.score + r.weight * s.rewards[at]);
-      s.unshaped_score = static_cast<float>(s.unshaped_score + r.weight * s.rewards[at]);
-    }
+    const float value = s.rewards[reward_index(rewards_, r.name)];
+    s.score = static_cast<float>(s.score + r.weight * value);
+    s.unshaped_score = static_cast<float>(s.unshaped_score + r.weight * value);
   }
-  samples.summarize();
+}
+
+std::vector<ModelCall> Judge::model_calls() const {
+  std::vector<ModelCall> calls;
+  for (const RewardOptions& r : rewards_)
+    if (r.kind == RewardKind::kModel) calls.push_back(call_of(r));
+  return calls;
 }
 
 std::unique_ptr<Spawner> make_spawner(const std::function<std::vector<RewardOptions>()>& rewards) {

@@ -77,9 +77,18 @@ class Judge {
   // they have not been yet, and what they say is ignored. finish() must not be given it. Nothing
   // happens if it was not submitted. Not collective.
   void cancel(const ResponseId& id);
-  // Gives one sample rewards and score if rules alone judge, before finish() is given it. Not
+  // Whether all commands have said of a response, submitted here, what they will say; false if one
+  // has failed whose failure ends the run. Not collective.
+  bool has_answers(const ResponseId& id);
+  // Gives one sample, for which has_answers(), rewards and score before finish() is given it.
+  // Rewards of models are those that the sample has, else NaN, and no part of the score yet. Not
   // collective.
   void score(Sample& sample);
+  // Counts the rewards of models in the score, once all are there. Not collective.
+  void count_models(Sample& sample) const;
+  // What models among the rewards do with the samples. A sample that has a figure of theirs when
+  // finish() is given it keeps that.
+  std::vector<ModelCall> model_calls() const;
   // The samples of all ranks with rewards and scores; `mine` are those submitted here and not
   // cancelled, where they stay unless a model judges them. Waits for the workers; if `stop`, which
   // all ranks ask together, says so while they work, or within half a second after a score is found

@@ -30,6 +30,10 @@ struct RewardCommands::Command {
               logs + "/" + reward.name + "-rank" + std::to_string(rank) + "-worker"},
              reward.command, answer_reader(reward.command.components), spawner) {}
 
+  bool is_lost(const WorkerResult& result) const {
+    return !result.is_answered && options.command.on_error == OnError::kFail;
+  }
+
   const RewardOptions& options;
   WorkerPool pool;
   std::map<ResponseId, WorkerResult> results;
@@ -102,7 +106,19 @@ void RewardCommands::submit(const JudgedResponse& response) {
 }
 
 void RewardCommands::cancel(const ResponseId& id) {
-  for (auto& [name, command] : commands_) command->pool.cancel(id);
+  for (auto& [name, command] : commands_) {
+    command->pool.cancel(id);
+    command->results.erase(id);
+  }
+}
+
+bool RewardCommands::has_answers(const ResponseId& id) {
+  take_answers();
+  return std::all_of(commands_.begin(), commands_.end(), [&](const auto& named) {
+    const Command& command = *named.second;
+    const auto found = command.results.find(id);
+    return found != command.results.end() && !command.is_lost(found->second);
+  });
 }
 
 // No rank waits in a collective for workers of others, which may take longer than ranks may be
@@ -120,16 +136,20 @@ bool RewardCommands::wait(const std::function<bool()>& stop) {
   }
 }
 
-// Takes over what the workers said. Whether a score is missing, on any rank, that the run cannot do
-// without. Collective over the world.
-bool RewardCommands::take_answers() {
-  std::vector<std::int32_t> lost{0};
+// What the workers said meanwhile.
+void RewardCommands::take_answers() {
   for (auto& [name, command] : commands_)
-    for (WorkerResult& result : command->pool.take()) {
-      if (!result.is_answered && command->options.command.on_error == OnError::kFail)
-        lost.front() = 1;
+    for (WorkerResult& result : command->pool.take())
       command->results[result.about] = std::move(result);
-    }
+}
+
+// Whether a score is missing, on any rank, that the run cannot do without. Collective over the
+// world.
+bool RewardCommands::is_one_lost() const {
+  std::vector<std::int32_t> lost{0};
+  for (const auto& [name, command] : commands_)
+    for (const auto& [id, result] : command->results)
+      if (command->is_lost(result)) lost.front() = 1;
   all_reduce_max(ranks_.world(), lost);
   return lost.front() != 0;
 }
@@ -151,7 +171,9 @@ bool is_about_to_stop(const std::function<bool()>& stop) {
 
 bool RewardCommands::collect(const std::function<bool()>& stop) {
   if (commands_.empty()) return true;
-  return wait(stop) && !(take_answers() && is_about_to_stop(stop));
+  if (!wait(stop)) return false;
+  take_answers();
+  return !(is_one_lost() && is_about_to_stop(stop));
 }
 
 double RewardCommands::add_answer(const RewardOptions& reward, Sample& s) const {

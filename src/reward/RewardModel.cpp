@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "reward/RewardModel.hpp"
 
+#include <cmath>
+
 #include "base/Error.hpp"
 #include "base/Path.hpp"
 #include "instance/SameTokenizer.hpp"
@@ -71,21 +73,31 @@ void RewardModel::create(Arena& arena) {
                                       files_.rope_table(setup_.max_positions));
 }
 
-std::vector<float> RewardModel::score(SampleSet& samples) {
-  share_out(samples, place_.layout.grid);
-  const std::vector<Sample>& here = samples.here();
-  std::vector<int> mine;
-  for (const Sample& s : here) mine.push_back(s.length());
-  std::vector<float> found(here.size());
-  for (const auto& members : cut_micro_batches(mine, setup_.max_rows, kMostSequences)) {
+void RewardModel::score(SampleSet& samples, std::size_t component) {
+  std::vector<int> lengths;  // what is there already is spread, but is no work
+  for (const SampleSummary& s : samples.all())
+    lengths.push_back(std::isnan(s.rewards[component]) ? s.length() : 1);
+  samples.move_to(place_.layout.grid, assign_replicas(lengths, place_.layout.grid.dp));
+  score(samples.here(), component);
+}
+
+void RewardModel::score(std::vector<Sample>& samples, std::size_t component) {
+  std::vector<Sample*> missing;
+  std::vector<int> lengths;
+  for (Sample& s : samples)
+    if (std::isnan(s.rewards[component])) {
+      missing.push_back(&s);
+      lengths.push_back(s.length());
+    }
+  for (const auto& members : cut_micro_batches(lengths, setup_.max_rows, kMostSequences)) {
     PackedEnds packed;
-    for (const int i : members) packed.add(here[i].prompt, here[i].response);
+    for (const int i : members) packed.add(missing[i]->prompt, missing[i]->response);
     std::vector<float> rewards(members.size());
     pass_->values(place_.ranks->exec, model_->view(), model_->parallel(), packed.sequences,
                   packed.rows, rewards);
-    for (std::size_t k = 0; k < members.size(); ++k) found[members[k]] = rewards[k];
+    for (std::size_t k = 0; k < members.size(); ++k)
+      missing[members[k]]->rewards[component] = rewards[k];
   }
-  return found;
 }
 
 }  // namespace taper

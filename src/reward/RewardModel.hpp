@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <cstddef>
 #include <memory>
 #include <string>
 #include <vector>
@@ -43,9 +44,12 @@ class RewardModel {
   // Allocates and loads that. Collective over the ranks of its place.
   void create(Arena& arena);
 
-  // The rewards of samples.here(), the same bits in any layout; it brings the samples to the ranks
-  // that judge them. Collective over the ranks of its place, which are those of the samples.
-  std::vector<float> score(SampleSet& samples);
+  // Sets a component of the rewards of those samples.here() that do not have it yet (NaN), the same
+  // bits in any layout; it brings the samples to the ranks that judge them. Collective over the
+  // ranks of its place, which are those of the samples.
+  void score(SampleSet& samples, std::size_t component);
+  // The same of samples that all ranks of a replica have. Collective over these.
+  void score(std::vector<Sample>& samples, std::size_t component);
   const ModelPlace& place() const { return place_; }
 
  private:

@@ -17,17 +17,21 @@ std::vector<float> CriticTrainer::values_of(const MicroBatch& batch) const {
 
 void CriticTrainer::set_values(SampleSet& samples) const {
   loop_.bring(samples);
-  std::vector<Sample>& here = samples.here();
+  set_values(samples.here());
+}
+
+void CriticTrainer::set_values(std::vector<Sample>& samples) const {
   std::vector<int> mine;
-  for (std::size_t k = 0; k < here.size(); ++k)
-    if (!here[k].response.empty()) mine.push_back(static_cast<int>(k));
-  const MicroBatchList batches = list_micro_batches(here, mine, loop_.context().options);
-  for_each_micro_batch(here, batches, loop_.context().options, [&](const MicroBatch& batch) {
+  for (std::size_t k = 0; k < samples.size(); ++k)
+    if (!samples[k].response.empty() && samples[k].values.empty())
+      mine.push_back(static_cast<int>(k));
+  const MicroBatchList batches = list_micro_batches(samples, mine, loop_.context().options);
+  for_each_micro_batch(samples, batches, loop_.context().options, [&](const MicroBatch& batch) {
     const std::vector<float> values = values_of(batch);
     auto next = values.begin();
     for (const int i : batch.samples) {
-      const auto end = next + std::ssize(here[i].response);
-      here[i].values.assign(next, end);
+      const auto end = next + std::ssize(samples[i].response);
+      samples[i].values.assign(next, end);
       next = end;
     }
   });

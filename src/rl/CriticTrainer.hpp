@@ -29,9 +29,11 @@ class CriticTrainer {
   CriticTrainer(const CriticTrainerOptions& options, const UpdateTarget& model)
       : options_(options), loop_(options.update, model) {}
 
-  // Sets the values of the samples, which it brings to the ranks that train them. The bits do not
-  // depend on the layout. Collective over the training layout.
+  // Sets the values of those samples that have none, after bringing all to the ranks that train
+  // them. The bits do not depend on the layout. Collective over the training layout.
   void set_values(SampleSet& samples) const;
+  // The same of samples that all ranks of a replica have. Collective over these.
+  void set_values(std::vector<Sample>& samples) const;
 
   // Who gets how much: UpdateLoop.hpp.
   void set_speeds(const ReplicaSpeeds& speeds) { loop_.set_speeds(speeds); }

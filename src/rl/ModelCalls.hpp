@@ -20,16 +20,26 @@
 
 namespace taper {
 
+// What a model that adds a figure can do while responses are still generated, where its ranks have
+// nothing to generate.
+struct EarlyCall {
+  const Group* replica = nullptr;  // of this rank; null on ranks of other models
+  // Adds the figure to those samples that do not have it; all ranks of the replica have the same
+  // samples. Collective over these.
+  std::function<void(std::vector<Sample>& samples)> work;
+};
+
 // One model at work.
 struct ModelCall {
   const char* name;   // a literal: of the phase, as "ref"
   std::string model;  // "reference"
   ModelLayout layout;
   const Group* group;  // of its ranks; null on all others
-  // Adds its figure to samples.here(), or learns from them. Collective over its ranks, which are
-  // those of the samples.
+  // Adds its figure to those of samples.here() that do not have it, or learns from all. Collective
+  // over its ranks, which are those of the samples.
   std::function<MetricValues(SampleSet& samples)> work;
   std::vector<SampleFigure> adds = {};
+  EarlyCall early = {};
 };
 
 // When this rank worked at a call, in seconds since the iteration began.

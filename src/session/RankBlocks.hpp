@@ -15,7 +15,11 @@ struct ModelPlace {
   ModelLayout layout;
   const Ranks* ranks = nullptr;  // null if this rank is none of them
 
+  // Null if this rank is none of them.
   const Group* group() const { return ranks == nullptr ? nullptr : &ranks->world(); }
+  const Group* replica() const {
+    return ranks == nullptr ? nullptr : &ranks->groups.tp_group(layout.grid.tp);
+  }
 };
 
 // On all ranks, in replicas of `tp`.

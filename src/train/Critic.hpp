@@ -50,9 +50,11 @@ class Critic {
   }
   // Both on its ranks, which are those of the samples.
   //
-  // Sets the values of the samples, on the ranks that train the critic on them, if it brings
-  // them. Collective over the ranks.
+  // Sets the values of those samples that have none, after bringing all to the ranks that train the
+  // critic on them. Collective over the ranks.
   void set_values(SampleSet& samples) { trainer_->set_values(samples); }
+  // The same of samples that all ranks of a replica have. Collective over these.
+  void set_values(std::vector<Sample>& samples) { trainer_->set_values(samples); }
   // Learns from samples with values and returns. Collective over the ranks.
   CriticReport update(SampleSet& samples) { return trainer_->update(samples); }
 

@@ -83,14 +83,20 @@ std::vector<ModelCall> TrainJob::scoring_calls(Where where) {
       score(samples);
       return MetricValues{};
     };
-    calls.push_back({name, model, place.layout, place.group(), work, {SampleFigure::of(figure)}});
+    calls.push_back({name,
+                     model,
+                     place.layout,
+                     place.group(),
+                     work,
+                     {SampleFigure::of(figure)},
+                     {place.replica(), score}});
   };
   if (reference_)
     add("ref", "reference", reference_->place(), &Sample::ref_log_probs,
-        [this](SampleSet& samples) { reference_->score(samples); });
+        [this](auto& samples) { reference_->score(samples); });
   if (critic_)
     add("values", "critic", critic_->place(), &Sample::values,
-        [this](SampleSet& samples) { critic_->set_values(samples); });
+        [this](auto& samples) { critic_->set_values(samples); });
   return calls;
 }
 
@@ -102,7 +108,10 @@ std::optional<Batch> TrainJob::collect(std::int64_t iteration, PhaseTimer& timer
   if (!options_.dynamic.on) scoring = scoring_calls(Where::kOnSome);
   Rollouts::Beside beside{scoring, nullptr, placement_.generation};
   if (!is_flat()) beside.record = &calls;
-  if (early_) beside.early = &*early_;
+  if (early_) {
+    early_->begin_iteration(kl_coef_);
+    beside.early = &*early_;
+  }
   auto batch = rollouts_.collect(iteration, stop(), timer, beside);
   if (batch)
     for (Sample& dropped : batch->unscored.here()) {  // they take no further part
@@ -139,6 +148,8 @@ MetricValues TrainJob::experience_figures(std::int64_t iteration, const Batch& b
   if (options_.dynamic.on) add(figures, group_metrics(batch.groups));
   if (!options_.rollout.rounds.is_plain()) add(figures, round_metrics(rollouts_.reports()));
   add(figures, generation_metrics(options_.rollout, rollouts_.generations()));
+  if (early_ && early_->scores())
+    figures.emplace_back("rollout/early_score_share", early_->scored_share());
   return figures;
 }
 
@@ -161,7 +172,7 @@ MetricValues TrainJob::learn(std::int64_t iteration, Batch& batch, CallRecord& c
                                                options_.loss_in_use().kl_coef);
                        }});
   add(figures, make_calls(batch.samples, ranks_.world(), updates, &calls));
-  if (early_)
+  if (options_.training.early_learning)
     figures.emplace_back("actor/early_token_share",
                          static_cast<double>(early_->tokens()) / batch.samples.response_tokens());
   if (policy_learns) policy_.publish_beyond();

@@ -55,17 +55,23 @@ void Reference::bring(SampleSet& samples) {
 
 void Reference::score(SampleSet& samples) {
   bring(samples);
-  std::vector<Sample>& here = samples.here();
+  score(samples.here());
+}
+
+void Reference::score(std::vector<Sample>& samples) {
+  std::vector<Sample*> missing;
+  for (Sample& s : samples)
+    if (s.ref_log_probs.empty()) missing.push_back(&s);
   // Before the first step policy and reference are one model, whose log-probs have the bits of the
   // rollout.
   if (!pass_ && policy_.model()->optimizer().steps() == 0) {
-    for (Sample& s : here) s.ref_log_probs = s.log_probs;
+    for (Sample* s : missing) s->ref_log_probs = s->log_probs;
     return;
   }
   std::vector<std::span<const std::int32_t>> prompts, responses;
-  for (const Sample& s : here) {
-    prompts.emplace_back(s.prompt);
-    responses.emplace_back(s.response);
+  for (const Sample* s : missing) {
+    prompts.emplace_back(s->prompt);
+    responses.emplace_back(s->response);
   }
   const PassContext context =
       pass_ ? PassContext{place_.ranks->exec,
@@ -76,7 +82,8 @@ void Reference::score(SampleSet& samples) {
                           {files_.valid_ids(), options_.rollout.sampling.temperature}}
             : policy_.context(model_->view());
   auto log_probs = response_log_probs(context, prompts, responses);
-  for (std::size_t k = 0; k < here.size(); ++k) here[k].ref_log_probs = std::move(log_probs[k]);
+  for (std::size_t k = 0; k < missing.size(); ++k)
+    missing[k]->ref_log_probs = std::move(log_probs[k]);
 }
 
 }  // namespace taper

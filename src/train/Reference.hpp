@@ -2,6 +2,7 @@
 #pragma once
 
 #include <memory>
+#include <vector>
 
 #include "instance/InferenceModel.hpp"
 #include "rl/SampleSet.hpp"
@@ -25,9 +26,11 @@ class Reference {
   void create(Arena& arena, ConstFloatMatrix rope_table);
 
   const ModelPlace& place() const { return place_; }
-  // Sets ref_log_probs of samples.here(), after bringing the samples to the ranks that score them.
-  // Collective over the ranks of its place, which are those of the samples.
+  // Sets ref_log_probs of those of samples.here() that have none, after bringing the samples to the
+  // ranks that score them. Collective over the ranks of its place, which are those of the samples.
   void score(SampleSet& samples);
+  // The same of samples that all ranks of a replica have. Collective over these.
+  void score(std::vector<Sample>& samples);
 
  private:
   void bring(SampleSet& samples);

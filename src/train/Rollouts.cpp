@@ -130,9 +130,13 @@ std::vector<Request> Rollouts::requests(const Round& round, const std::vector<Pr
 // that generate.
 std::vector<Sample> Rollouts::generate(const Round& round, const std::vector<Request>& requests,
                                        const SamplingOptions& sampling, const StopAgreement& stop,
-                                       EarlyLearning* early) {
+                                       EarlyWork* early) {
   auto completions = generator_->run(
-      requests, sampling, stops_, [&](const Group& group) { return stop.is_wanted_in(group); },
+      requests, sampling, stops_,
+      [&](const Group& group) {
+        if (early != nullptr) early->follow_commands();
+        return stop.is_wanted_in(group);
+      },
       [&](const Completion& c) {
         judge_.submit({.id = c.id, .prompt = c.prompt, .response = c.response, .finish = c.finish});
         if (early != nullptr) early->add(c);
@@ -165,7 +169,7 @@ std::optional<SampleSet> Rollouts::round(std::int64_t iteration, StopAgreement& 
     beside.record->note("gen", "policy", beside.generation, work);
   else if (generator_ != nullptr)
     work();
-  if (beside.early != nullptr) beside.early->end();
+  if (beside.early != nullptr) beside.early->end(samples);
   if (journal_.is_on())
     for (const Sample& s : samples) made_.push_back(record_of(s, false));
   if (stop.reached()) return std::nullopt;

@@ -18,7 +18,7 @@
 #include "rounds/RoundChoice.hpp"
 #include "run/PhaseTimer.hpp"
 #include "session/StopRequest.hpp"
-#include "train/EarlyLearning.hpp"
+#include "train/EarlyWork.hpp"
 #include "train/Journal.hpp"
 #include "train/RunOptions.hpp"
 
@@ -39,7 +39,7 @@ class Rollouts {
     std::span<const ModelCall> calls;
     CallRecord* record = nullptr;  // null: all models are on all ranks
     ModelLayout generation = {};
-    EarlyLearning* early = nullptr;  // null: nobody learns while others generate
+    EarlyWork* early = nullptr;  // null: nobody does anything while others generate
   };
   // The responses of an iteration, with rewards; nothing if a stop was agreed on meanwhile. Its
   // prompts follow those of the last finished iteration. The generator's planner has learned from
@@ -83,7 +83,7 @@ class Rollouts {
                                  const Beside& beside);
   std::vector<Sample> generate(const Round& round, const std::vector<Request>& requests,
                                const SamplingOptions& sampling, const StopAgreement& stop,
-                               EarlyLearning* early);
+                               EarlyWork* early);
   // Ids count from `first`.
   std::vector<Request> requests(const Round& round, const std::vector<Prompt>& prompts,
                                 std::int64_t first) const;

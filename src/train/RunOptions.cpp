@@ -167,9 +167,6 @@ std::vector<std::string> early_learning_problems(const RunOptions& o) {
          "iteration "
          "(no prompt could be learned from before the last response)",
          "set them to grpo, dr-grpo or rloo, and to group or none");
-  refuse(o.has_reference(),
-         "Algorithm/KL Coefficient is above 0 (the reference model scores all samples together)",
-         "set it to 0");
   refuse(o.experience.correction.is_on(),
          "Algorithm/Importance Weights or Rejection are set (they look at all samples of the "
          "iteration)",
@@ -183,11 +180,6 @@ std::vector<std::string> early_learning_problems(const RunOptions& o) {
          "Speculation/Train Steps is above 0 (drafts learn in the order of the policy's "
          "micro-batches)",
          "set it to 0");
-  for (const RewardOptions& r : o.rewards)
-    refuse(
-        r.kind == RewardKind::kCommand || r.kind == RewardKind::kModel,
-        "Rewards/" + r.name + " is a command or a model (they judge when all responses are there)",
-        "use rewards by rules");
   return list;
 }
 

@@ -32,6 +32,9 @@ struct TrainingOptions : PassOptions {
   int epochs = 1;
   bool shared_prompts = true;   // samples of a prompt in one micro-batch share it
   bool early_learning = false;  // learns from prompts while others are still generated
+  bool early_scoring = false;   // models score responses then
+
+  bool scores_early() const { return early_scoring || early_learning; }
 };
 
 // The critic of estimators that need one.

@@ -252,7 +252,10 @@ void describe(param::Section& schema, RunOptions& o) {
       "but how gradients are rounded");
   t.flag("Early Learning", o.training.early_learning,
          "Learn from a prompt as soon as its responses have ended, on ranks that have nothing to "
-         "generate, while others generate (doc/early-learning.md)");
+         "generate, while others generate (doc/early-work.md)");
+  t.flag("Early Scoring", o.training.early_scoring,
+         "Reward models, reference and critic score responses that have ended, on ranks that have "
+         "nothing to generate, while others generate (doc/early-work.md); part of Early Learning");
   describe_optimizer(schema, o.adamw, o.schedule, ScheduleEnd::kGiven);
   describe_critic(schema, o.critic);
   describe_placement(schema, o.placement);

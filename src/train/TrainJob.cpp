@@ -63,12 +63,42 @@ void require_plan(const RunOptions& o, const Ranks& ranks) {
   });
 }
 
+// Whether the reference scores with the passes of the policy, early.
+bool scores_by_policy(const RunOptions& o, const Placement& placement) {
+  return o.training.scores_early() && o.has_reference() &&
+         placement.scoring.front() == placement.policy;
+}
+
+// Throws Error if models that work early share a rank, but not the ranks of a replica.
+void require_equal_replicas(const RunOptions& o, const Placement& placement) {
+  std::vector<std::pair<std::string, ModelLayout>> early;
+  if (o.training.early_learning) early.emplace_back("the policy", placement.policy);
+  if (placement.critic) early.emplace_back("the critic", *placement.critic);
+  const ModelSet models = o.models();
+  for (std::size_t i = 0; i < placement.scoring.size(); ++i)
+    early.emplace_back("the " + models.scoring[i].name, placement.scoring[i]);
+  for (std::size_t i = 0; i < early.size(); ++i)
+    for (std::size_t k = 0; k < i; ++k) {
+      const auto& [name, layout] = early[i];
+      const auto& [other, others] = early[k];
+      TAPER_VALIDATE(
+          !layout.ranks().overlaps(others.ranks()) || layout.grid.tp == others.grid.tp,
+          "Training/" << (o.training.early_learning ? "Early Learning" : "Early Scoring")
+                      << " is on, but " << other << " (tensor parallel " << others.grid.tp
+                      << ") and " << name << " (" << layout.grid.tp
+                      << ") share ranks (models that work while others generate take turns in "
+                         "replicas of the same ranks); give both the same degree, place them on "
+                         "different ranks, or switch it off");
+    }
+}
+
 // Throws Error naming the option that does not go with where the models are. Collective over the
 // world.
 Placement place_models(const RunOptions& o, const Ranks& ranks) {
   if (o.placement.strategy == PlacementStrategy::kPlan) require_plan(o, ranks);
   const Placement placement = place(o.placement, o.models(), ranks.chain);
   require_layout("Rollout/Layout", o.rollout.layout, placement.generation.grid.ranks());
+  if (o.training.scores_early()) require_equal_replicas(o, placement);
   if (placement.policy.is_on_all(ranks.size()) && placement.generation.is_on_all(ranks.size()))
     return placement;
   TAPER_VALIDATE(!o.rollout.speculation.trains_draft(),
@@ -129,15 +159,17 @@ TrainJob::TrainJob(const RunOptions& options, const std::string& config_text, co
       blocks_(ranks, placement.block_sizes(ranks.size())),
       files_(open_model(options)),
       generation_phase_(plan_.phase("generation")),
-      // What is learned early is kept beside the KV cache.
-      training_phase_(options.training.early_learning ? generation_phase_
-                                                      : plan_.phase("training")),
-      critic_phase_(plan_.phase("critic")),
+      // What works early needs memory beside the KV cache.
+      training_phase_(options.training.early_learning || scores_by_policy(options, placement)
+                          ? generation_phase_
+                          : plan_.phase("training")),
+      scoring_phase_(options.training.scores_early() ? generation_phase_ : training_phase_),
+      critic_phase_(options.training.scores_early() ? generation_phase_ : plan_.phase("critic")),
       generator_(make_generator(options, placement, files_,
                                 blocks_.find(placement.generation.ranks()), generation_phase_)),
       judge_(options.judged_by(), files_, ranks, spawner, setup().directory.reward_logs().string(),
              {options.model.type, options.training.tp, options.pass_options().max_rows,
-              static_cast<int>(options.max_positions()), training_phase_},
+              static_cast<int>(options.max_positions()), scoring_phase_},
              reward_places(options, placement, blocks_)),
       rollouts_(options, files_, ranks, generator_.get(), judge_),
       evaluation_(options, files_, ranks, generator_.get(), judge_),
@@ -156,9 +188,10 @@ TrainJob::TrainJob(const RunOptions& options, const std::string& config_text, co
   policy_.add_memory(plan_);
   if (options.has_reference()) {
     const ModelPlace at = blocks_.place(placement.scoring.front());
-    const bool borrows = at.layout == policy_.place().layout;
-    reference_ = std::make_unique<Reference>(options_, files_, at, policy_,
-                                             borrows ? training_phase_ : plan_.phase("reference"));
+    MemoryPhase phase = training_phase_;  // of the policy's passes, if it borrows them
+    if (at.layout != policy_.place().layout)
+      phase = options.training.scores_early() ? scoring_phase_ : plan_.phase("reference");
+    reference_ = std::make_unique<Reference>(options_, files_, at, policy_, phase);
     reference_->add_memory(plan_);
   }
   if (options.has_critic()) {
@@ -241,8 +274,15 @@ void TrainJob::create() {
   judge_.load_models(*arena_);
   const auto drafts = drafts_ ? drafts_->packed() : std::vector<const PackedModel*>{};
   if (generator_) generator_->create(policy_.packed(), *arena_, rope, drafts);
-  if (options_.training.early_learning)
-    early_.emplace(options_, ranks_, placement_, policy_, judge_);
+  if (options_.training.scores_early()) create_early_work();
+}
+
+void TrainJob::create_early_work() {
+  std::vector<ModelCall> scoring = judge_.model_calls();
+  for (const Where where : {Where::kOnSome, Where::kOnAll})
+    for (ModelCall& call : scoring_calls(where)) scoring.push_back(std::move(call));
+  if (options_.training.early_learning || !scoring.empty())
+    early_.emplace(options_, ranks_, placement_, policy_, judge_, std::move(scoring));
 }
 
 void TrainJob::load_start() {

@@ -14,7 +14,7 @@
 #include "run/PhaseTimer.hpp"
 #include "train/Balance.hpp"
 #include "train/Critic.hpp"
-#include "train/EarlyLearning.hpp"
+#include "train/EarlyWork.hpp"
 #include "train/Evaluation.hpp"
 #include "train/Policy.hpp"
 #include "train/Reference.hpp"
@@ -59,6 +59,7 @@ class TrainJob final : public Job {
   void report_completed() const override;
 
   void report_placement() const;
+  void create_early_work();
   void warn_of_repeated_prompts() const;
   // What an iteration ends with if a stop was agreed on. Collective over the world.
   IterationEnd put_off(std::int64_t iteration);
@@ -107,7 +108,7 @@ class TrainJob final : public Job {
   ModelFiles files_;
   std::optional<MetricValues> figures_;  // of the weights after the last iteration
   MemoryPlan plan_;
-  MemoryPhase generation_phase_, training_phase_, critic_phase_;  // of the memory
+  MemoryPhase generation_phase_, training_phase_, scoring_phase_, critic_phase_;  // of the memory
   std::unique_ptr<Generator> generator_;  // null on ranks that do not generate
   Judge judge_;
   Rollouts rollouts_;
@@ -118,7 +119,7 @@ class TrainJob final : public Job {
   Policy policy_;
   std::unique_ptr<Reference> reference_;  // if there is a KL
   std::unique_ptr<Critic> critic_;        // if the estimator needs one
-  std::optional<EarlyLearning> early_;    // if prompts are learned from while others are generated
+  std::optional<EarlyWork> early_;        // if ranks work at what has ended while others generate
   Balance balance_;
   std::unique_ptr<TrainedDrafts> drafts_;  // if what drafts is trained
   std::unique_ptr<Arena> arena_;

@@ -12,7 +12,7 @@ import tempfile
 import time
 from pathlib import Path
 
-from taper_runs import EARLY, Runs, arguments, check, status
+from taper_runs import EARLY, EARLY_PLACEMENT, Runs, arguments, check, status
 
 RANKS, ITERATIONS, HANG_SECONDS = 2, 3, 4
 # Start of each phase, and moments within: step 5 of the generation, a tensor of state.h5, before and after the manifest
@@ -20,10 +20,10 @@ RANKS, ITERATIONS, HANG_SECONDS = 2, 3, 4
 PHASES = ["testing", "gen", "gen:5", "reward", "ref", "adv", "update_actor", "publish", "output", "save_checkpoint",
           "write_state", "write_state:3", "save_checkpoint:1", "save_checkpoint:2", "save_checkpoint:3"]
 CRITIC_PHASES = ["values", "update_critic"]  # of a PPO run
-EARLY_PHASES = ["gen:5", "learn_early", "update_actor"]  # of a run whose rank 1 learns while rank 0 generates
+EARLY_PHASES = ["gen:5", "score_early", "learn_early", "update_actor"]  # of a run with EARLY_PLACEMENT
 PLACED_PHASES = ["gen:5", "ref", "values", "update_critic", "update_actor", "publish", "wait", "write_state:3"]
 # Before the checkpoint all faults leave the same behind: the short forms resume from some of them.
-RESUMED = ("gen:5", "write_state:3", "save_checkpoint:2", "values", "wait", "learn_early")
+RESUMED = ("gen:5", "write_state:3", "save_checkpoint:2", "values", "wait", "score_early", "learn_early")
 ONLY_RANK_0 = ("save_checkpoint:2", "save_checkpoint:3")
 REPORT = {"kill": r"KILLED BY SIGNAL: 9|EXIT CODE: 9|signal 9|Killed", "throw": r"\[rank %d\] error: a fault on purpose",
           "freeze": r"no progress for more than \d+ s: phase", "stray": r"no progress for more than|failed on rank"}
@@ -37,9 +37,10 @@ PLACED_SHORT = [("gen:5", 0, "kill"), ("ref", 0, "freeze"), ("values", 1, "throw
                 ("publish", 1, "kill"), ("wait", 0, "kill"), ("write_state:3", 1, "kill")]
 
 # With models on ranks of their own, the rank that alone has a phase.
-ONLY_ON = {"gen:5": 0, "ref": 0, "learn_early": 1, "values": 1, "update_critic": 1, "update_actor": 1,
+ONLY_ON = {"gen:5": 0, "ref": 0, "score_early": 1, "learn_early": 1, "values": 1, "update_critic": 1, "update_actor": 1,
            "write_state:3": 1}
-EARLY_SHORT = [("learn_early", 1, "kill"), ("learn_early", 1, "throw"), ("learn_early", 1, "freeze"),
+EARLY_SHORT = [("score_early", 1, "kill"), ("score_early", 1, "freeze"), ("learn_early", 1, "kill"),
+               ("learn_early", 1, "throw"), ("learn_early", 1, "freeze"),
                ("gen:5", 0, "kill"), ("gen:5", 0, "freeze"), ("update_actor", 1, "kill")]
 
 
@@ -103,7 +104,7 @@ def main() -> None:
     settings = {"Algorithm__Preset": "ppo"} if args.critic or args.placed else {}
     if args.early:
         settings = EARLY
-    placement = {"Placement__Strategy": "separation"} if args.placed or args.early else {}
+    placement = EARLY_PLACEMENT if args.early else {"Placement__Strategy": "separation"} if args.placed else {}
     phases, short = ((PLACED_PHASES, PLACED_SHORT) if args.placed
                      else (CRITIC_PHASES, CRITIC_SHORT) if args.critic
                      else (EARLY_PHASES, EARLY_SHORT) if args.early else (PHASES, SHORT))

@@ -15,12 +15,12 @@ import tempfile
 import time
 from pathlib import Path
 
-from taper_runs import EARLY, Runs, arguments, check, finish, leftovers, ranks_of, status
+from taper_runs import EARLY, EARLY_PLACEMENT, Runs, arguments, check, finish, leftovers, ranks_of, status
 
 PHASES = ["testing", "gen", "gen:5", "reward", "ref", "adv", "update_actor", "publish", "output", "save_checkpoint",
           "write_state:2"]
 CRITIC_PHASES = ["values", "update_critic"]  # of a PPO run
-BEFORE_UPDATE = {"testing", "gen", "gen:5", "learn_early", "reward", "ref", "values", "adv"}
+BEFORE_UPDATE = {"testing", "gen", "gen:5", "score_early", "learn_early", "reward", "ref", "values", "adv"}
 ITERATIONS = 3
 
 
@@ -150,8 +150,8 @@ def main() -> None:
             if ranks == 2:
                 in_other_phases(runs, model, runs.folder / "critic", ranks, {**changes, "Algorithm__Preset": "ppo"},
                                 CRITIC_PHASES)
-                early = {**changes, **EARLY, "Placement__Strategy": "separation", "Rollout__Tensor_Parallel": 1}
-                in_other_phases(runs, model, runs.folder / "early", ranks, early, ["learn_early"])
+                early = {**changes, **EARLY, **EARLY_PLACEMENT, "Rollout__Tensor_Parallel": 1}
+                in_other_phases(runs, model, runs.folder / "early", ranks, early, ["score_early", "learn_early"])
             for phase in PHASES if args.long else ["testing", "gen:5", "reward", "update_actor", "save_checkpoint"]:
                 every = {"Checkpoint__Every": 1} if phase.startswith(("save", "write")) else {}
                 output = folder / phase.replace(":", "-")

@@ -18,9 +18,10 @@ SMALL_RUN = {"Training/Iterations": 3, "Rollout/Prompts": 4, "Rollout/Samples Pe
              "Evaluation/Every": 1, "Evaluation/Prompts": 2, "Checkpoint/Every": 1, "Checkpoint/Keep": 2,
              "Run/Hang Seconds": 4}
 # Of a run whose rank 1 learns while rank 0 generates: most responses are short and a few long.
-EARLY = {"Training__Early_Learning": "true", "Algorithm__KL_Coefficient": 0, "Rollout__Prompts": 8,
-         "Rollout__Max_New_Tokens": 120, "Rollout__Lengths": "heavy-tail", "Training__Max_Tokens": 256,
-         "Training__Bundle_Tokens": 128}
+EARLY = {"Training__Early_Learning": "true", "Rollout__Prompts": 8, "Rollout__Max_New_Tokens": 120,
+         "Rollout__Lengths": "heavy-tail", "Training__Max_Tokens": 256, "Training__Bundle_Tokens": 128}
+# Rank 1 scores and learns while rank 0 generates.
+EARLY_PLACEMENT = {"Placement__Strategy": "separation", "Placement__Reference": "1-1"}
 
 
 def arguments(description: str) -> argparse.ArgumentParser:

@@ -80,13 +80,19 @@ struct Fixture : TestRanks {
   }
   // Whether each rank gets the rewards of the samples that it judges, and each is judged.
   void check_rewards(RewardModel& model, const std::vector<float>& expected) const {
-    SampleSet set = spread(ranks.world(), samples());
-    const std::vector<float> found = model.score(set);
-    REQUIRE(found.size() == set.here().size());
+    std::vector<Sample> all = samples();
+    for (Sample& s : all) s.rewards = {7.0f, NAN};
+    constexpr float kKnown = -3.5f;
+    all[2].rewards[1] = kKnown;
+    SampleSet set = spread(ranks.world(), std::move(all));
+    model.score(set, 1);
     std::vector<std::int32_t> judged(expected.size(), 0);
-    for (std::size_t k = 0; k < found.size(); ++k) {
-      CHECK(same_bits(std::vector{found[k]}, std::vector{expected[set.rows()[k]]}));
-      judged[set.rows()[k]] = 1;
+    for (std::size_t k = 0; k < set.here().size(); ++k) {
+      const int row = set.rows()[k];
+      const std::vector<float>& rewards = set.here()[k].rewards;
+      CHECK(rewards[0] == 7.0f);
+      CHECK(same_bits(std::vector{rewards[1]}, std::vector{row == 2 ? kKnown : expected[row]}));
+      judged[row] = 1;
     }
     all_reduce_max(ranks.world(), judged);
     for (const int is_judged : judged) CHECK(is_judged == 1);

@@ -39,7 +39,9 @@ class CriticModel : public LearningModel {
     return samples;
   }
 
-  std::vector<Sample> with_values(const std::vector<Sample>& samples) {
+  // By the critic as it is now.
+  std::vector<Sample> with_values(std::vector<Sample> samples) {
+    for (Sample& s : samples) s.values.clear();
     SampleSet set = spread(samples);
     trainer().set_values(set);
     return all_samples(set);
@@ -180,4 +182,18 @@ TEST_CASE("a gradient that is not finite stops the run and names the critic, or 
       CHECK(critic.update(samples).skipped == 1);
     CHECK(critic.weights() == before);
   }
+}
+
+TEST_CASE("values that samples have already are kept") {
+  const Groups g;
+  CriticModel critic(g.world, g.self, 128);
+  const std::vector<Sample> all = critic.rollout();
+  std::vector<Sample> some = all;
+  for (std::size_t i = 0; i < some.size(); i += 2) some[i].values.clear();
+  some[1].values.assign(some[1].values.size(), -7.5f);
+  SampleSet set = critic.spread(some);
+  critic.trainer().set_values(set);
+  auto expected = values_of(all);
+  expected[1] = some[1].values;
+  CHECK(values_of(all_samples(set)) == expected);
 }

@@ -295,16 +295,15 @@ TEST_CASE("prompts are learned from early only where each can be learned from al
   refused("Normalization", [](RunOptions& o) {
     o.experience.advantage.normalization = AdvantageNormalization::kBatch;
   });
-  refused("Algorithm/KL Coefficient", [](RunOptions& o) { o.experience.kl.coef = 0.1; });
   refused("Algorithm/Importance Weights",
           [](RunOptions& o) { o.experience.correction.weights = ImportanceLevel::kToken; });
   refused("Algorithm/Dynamic Sampling", [](RunOptions& o) { o.dynamic.on = true; });
   refused("Rollout/Rounds", [](RunOptions& o) { o.rollout.rounds.mode = RoundMode::kTail; });
-  refused("Rewards/judge", [](RunOptions& o) {
-    RewardOptions& reward = o.rewards.emplace_back();
-    reward.name = "judge";
-    reward.kind = RewardKind::kModel;
-  });
+  RewardOptions& reward = plain.rewards.emplace_back();
+  reward.name = "judge";
+  reward.kind = RewardKind::kModel;
+  plain.experience.kl.coef = 0.1;
+  CHECK(plain.problems().empty());
 }
 
 TEST_CASE("settings that do not fit each other are named together") {

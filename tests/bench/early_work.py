@@ -1,14 +1,15 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Times iterations that learn from prompts while others are generated beside iterations that do not.
+"""Times iterations that score or learn while others are generated beside iterations that do not.
 
-    python tests/bench/early_learning.py --taper build/default/bin/taper --lengths straggler heavy-tail log-normal no-tail
+    python tests/bench/early_work.py --taper build/default/bin/taper --lengths straggler heavy-tail log-normal no-tail
 
 Runs of data/quickstart.yaml with prescribed lengths and one mini-batch. An arm is a name and settings,
 NAME:KEY=VALUE,KEY=VALUE; the first one of --arms is the measure. Arms alternate in each of --rounds rounds, in another
 order in each. Times are medians over rounds of the mean iteration after the first, in brackets the least and the most;
-`faster` is the time of the first arm of the same round over this one. `early` is the share of response tokens learned
-from while others were generated. Arms with Training/Early Learning must have the same weights.
+`faster` is the time of the first arm of the same round over this one. `scored` is the share of figures of models that
+were there when the generation ended, `learned` the share of response tokens learned from until then. All arms that
+learn early must have the same weights, and so must all others.
 """
 
 import argparse
@@ -48,7 +49,9 @@ def run(options, folder, law, arm, number):
         "step": mean("timing_s/step"),
         "gen": mean("timing_s/gen"),
         "update": mean("timing_s/update_actor"),
-        "early": mean("actor/early_token_share"),
+        "scoring": mean("timing_s/reward_model") + mean("timing_s/reward") + mean("timing_s/ref") + mean("timing_s/values"),
+        "scored": mean("rollout/early_score_share"),
+        "learned": mean("actor/early_token_share"),
         "weights": hash(weights),
     }
 
@@ -65,7 +68,7 @@ def main():
     parser.add_argument("--set", action="append", default=[], metavar="NAME=VALUE", help="another parameter")
     parser.add_argument("--launcher", default="mpiexec -n 2 -bind-to core")
     options = parser.parse_args()
-    print_head("lengths", "arm", "iteration, s", "faster", "gen, s", "update, s", "early")
+    print_head("lengths", "arm", "iteration, s", "faster", "gen, s", "scoring, s", "update, s", "scored", "learned")
     order = random.Random(1)
     with tempfile.TemporaryDirectory() as scratch:
         for law in options.lengths:
@@ -74,9 +77,10 @@ def main():
                 for arm in order.sample(options.arms, len(options.arms)):
                     found[arm].append(run(options, Path(scratch), law, arm, number))
             first = found[options.arms[0]]
-            equal = {r["weights"] for arm, results in found.items() if "Early Learning=true" in arm for r in results}
-            if len(equal) > 1:
-                sys.exit(f"{law}: runs with Training/Early Learning have different weights")
+            for learns in (False, True):
+                arms = [arm for arm in found if ("Early Learning=true" in arm) == learns]
+                if len({r["weights"] for arm in arms for r in found[arm]}) > 1:
+                    sys.exit(f"{law}: these arms have different weights: {', '.join(arms)}")
             for arm, results in found.items():
                 print_row(
                     law,
@@ -84,8 +88,10 @@ def main():
                     band([r["step"] for r in results], ".2f"),
                     band([a["step"] / b["step"] for a, b in zip(first, results)], ".3f") + "x",
                     f"{statistics.median(r['gen'] for r in results):.2f}",
+                    f"{statistics.median(r['scoring'] for r in results):.2f}",
                     f"{statistics.median(r['update'] for r in results):.2f}",
-                    f"{statistics.mean(r['early'] for r in results):.0%}",
+                    f"{statistics.mean(r['scored'] for r in results):.0%}",
+                    f"{statistics.mean(r['learned'] for r in results):.0%}",
                 )
 
 
