@@ -56,6 +56,11 @@ std::vector<SampleFigure> figures_of(const std::vector<ModelCall>& calls) {
   return figures;
 }
 
+// As many as a bundle has, where there are bundles.
+int tokens_of_piece(const TrainPassOptions& pass) {
+  return pass.bundle_tokens > 0 ? pass.bundle_tokens : pass.max_rows;
+}
+
 void add_homes(const ModelLayout& layout, std::set<int>& homes) {
   for (int replica = 0; replica < layout.grid.dp; ++replica)
     homes.insert(layout.first + replica * layout.grid.tp);
@@ -72,6 +77,7 @@ EarlyWork::EarlyWork(const RunOptions& options, const Ranks& ranks, const Placem
       policy_(policy),
       judge_(judge),
       scoring_(std::move(scoring)),
+      piece_tokens_(tokens_of_piece(options.pass_options())),
       mail_(ranks.world()),
       prompts_(options.rollout.samples, figures_of(scoring_)) {
   if (options.training.early_learning) {
@@ -181,7 +187,7 @@ bool EarlyWork::is_ready(int tp) {
 }
 
 // What can be learned from, else what has waited longest to be scored: with others that the same
-// model scores, about as many tokens as a bundle has.
+// model scores.
 EarlyWork::Piece EarlyWork::next_piece() {
   Piece piece;
   while (bundles_.empty() && piece.samples.empty() && prompts_.has_complete()) {
@@ -193,8 +199,7 @@ EarlyWork::Piece EarlyWork::next_piece() {
   piece.call = waiting_.front().call;
   sources_.clear();
   int tokens = 0;
-  for (auto next = waiting_.begin();
-       next != waiting_.end() && tokens < options_.training.bundle_tokens;) {
+  for (auto next = waiting_.begin(); next != waiting_.end() && tokens < piece_tokens_;) {
     if (next->call != piece.call) {
       ++next;
       continue;

@@ -93,6 +93,7 @@ class EarlyWork final : public IdleWork {
   Policy& policy_;
   Judge& judge_;
   const std::vector<ModelCall> scoring_;
+  const int piece_tokens_;  // that are scored before the ranks look around again, about
   // The ranks of this one's replica, of every model that is here and works early; null if none is.
   const Group* replica_ = nullptr;
   std::set<int> homes_;  // first ranks of all replicas

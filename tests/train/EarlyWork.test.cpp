@@ -23,7 +23,6 @@ void set_straggler(RunOptions& o) {
   o.rollout.max_new_tokens = 256;
   o.rollout.lengths = "straggler";
   o.training.max_tokens = 512;
-  o.training.bundle_tokens = 128;
   o.checkpoint.every = 0;
 }
 
@@ -32,6 +31,7 @@ struct EarlyRuns : FiveModels {
     RunOptions o = small_run(path("model"), path(output));
     set_straggler(o);
     o.training.early_learning = true;
+    o.training.bundle_tokens = 128;
     o.training.mini_batches = 1;
     return o;
   }
