@@ -106,10 +106,6 @@ void Judge::submit(const EndedResponse& ended) {
   if (reads_texts_) texts_[ended.id] = std::move(r.response);
 }
 
-bool Judge::has_answers(const ResponseId& id) {
-  return commands_.empty() || commands_.has_answers(id);
-}
-
 void Judge::cancel(const ResponseId& id) {
   commands_.cancel(id);
   texts_.erase(id);

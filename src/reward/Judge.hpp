@@ -77,9 +77,11 @@ class Judge {
   // they have not been yet, and what they say is ignored. finish() must not be given it. Nothing
   // happens if it was not submitted. Not collective.
   void cancel(const ResponseId& id);
+  // Takes what commands have answered meanwhile, for has_answers(). Not collective.
+  void take_answers() { commands_.take_answers(); }
   // Whether all commands have said of a response, submitted here, what they will say; false if one
   // has failed whose failure ends the run. Not collective.
-  bool has_answers(const ResponseId& id);
+  bool has_answers(const ResponseId& id) const { return commands_.has_answers(id); }
   // Gives one sample, for which has_answers(), rewards and score before finish() is given it.
   // Rewards of models are those that the sample has, else NaN, and no part of the score yet. Not
   // collective.

@@ -112,8 +112,7 @@ void RewardCommands::cancel(const ResponseId& id) {
   }
 }
 
-bool RewardCommands::has_answers(const ResponseId& id) {
-  take_answers();
+bool RewardCommands::has_answers(const ResponseId& id) const {
   return std::all_of(commands_.begin(), commands_.end(), [&](const auto& named) {
     const Command& command = *named.second;
     const auto found = command.results.find(id);
@@ -136,7 +135,6 @@ bool RewardCommands::wait(const std::function<bool()>& stop) {
   }
 }
 
-// What the workers said meanwhile.
 void RewardCommands::take_answers() {
   for (auto& [name, command] : commands_)
     for (WorkerResult& result : command->pool.take())

@@ -43,8 +43,11 @@ class RewardCommands {
   // Forgets all answers. The responses to come are to these prompts, numbered from first_prompt on.
   void begin(std::span<const Prompt> prompts, std::int64_t first_prompt);
   void submit(const JudgedResponse& response);
-  // Whether all have answered, or have failed in a way with which the run goes on. Not collective.
-  bool has_answers(const ResponseId& id);
+  // Takes what they have answered meanwhile. Not collective.
+  void take_answers();
+  // Whether all have answered, or have failed in a way with which the run goes on, as far as
+  // answers have been taken. Not collective.
+  bool has_answers(const ResponseId& id) const;
   // No worker is asked about it any more, and no answer is kept.
   void cancel(const ResponseId& id);
   // Waits for the answers to all that was submitted on any rank. False if `stop`, which all ranks
@@ -71,7 +74,6 @@ class RewardCommands {
   std::uint64_t fingerprint_of(std::int64_t prompt) const;
   double timeout_of(const RewardOptions& reward, std::int64_t prompt) const;
   bool wait(const std::function<bool()>& stop);
-  void take_answers();
   bool is_one_lost() const;
   void count_attempts(Command& command, const std::vector<SampleSummary>& samples,
                       RewardFigures& figures);

@@ -26,7 +26,7 @@ struct EarlyCall {
   const Group* replica = nullptr;  // of this rank; null on ranks of other models
   // Adds the figure to those samples that do not have it; all ranks of the replica have the same
   // samples. Collective over these.
-  std::function<void(std::vector<Sample>& samples)> work;
+  std::function<void(std::vector<Sample>& samples)> score;
 };
 
 // One model at work.

@@ -19,9 +19,9 @@ class MpiSession {
   MpiSession(int& argc, char**& argv);
   // Waits for all ranks and finalizes. With an exception on its way a rank of several does neither:
   // the others would not come (see Guard.hpp). A lone rank finalizes even then: when a process ends
-  // without it, MPICH's launcher sometimes replaces the exit code by 1. The results are safe by
-  // then, so if MPI_Finalize hangs (MPICH 4.0 with UCX over TCP does in some runs) the process
-  // leaves with the exit code after `kFinalizeSeconds`.
+  // without it, MPICH's launcher sometimes replaces the exit code by 1. If MPI_Finalize hangs
+  // (MPICH 4.0 with UCX over TCP does in some runs) the process leaves after `kFinalizeSeconds`,
+  // with the exit code, or with 1 if an exception is on its way; the results are safe by then.
   ~MpiSession();
   MpiSession(const MpiSession&) = delete;
   MpiSession& operator=(const MpiSession&) = delete;

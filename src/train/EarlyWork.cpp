@@ -24,7 +24,7 @@ struct EarlyWork::Letter {
     kOver     // the generation is over
   };
   Subject subject = Subject::kOver;
-  std::int32_t call = 0;    // of the figure
+  std::int32_t call = 0;    // of the model that scores
   std::int32_t source = 0;  // the rank that writes
   Sample sample = {};
   ResponseId id = {};              // of the sample whose
@@ -131,6 +131,8 @@ void EarlyWork::add(const Completion& ended) {
 }
 
 void EarlyWork::follow_commands() {
+  if (unanswered_.empty()) return;
+  judge_.take_answers();
   for (auto next = unanswered_.begin(); next != unanswered_.end();) {
     auto& [id, sample] = *next;
     if (!judge_.has_answers(id)) {
@@ -180,8 +182,8 @@ bool EarlyWork::has_work() const {
 }
 
 bool EarlyWork::is_ready(int tp) {
-  if (!is_home() || tp % replica_->size() != 0) return false;
   follow_commands();
+  if (!is_home() || tp % replica_->size() != 0) return false;
   read_mail();
   return has_work();
 }
@@ -215,7 +217,10 @@ EarlyWork::Piece EarlyWork::next_piece() {
 void EarlyWork::work() {
   if (replica_ == nullptr) return;
   Piece piece;
-  if (is_home()) piece = next_piece();
+  if (is_home()) {
+    read_mail();
+    piece = next_piece();
+  }
   piece = unpacked<Piece>(broadcast_string(*replica_, packed(piece), 0));
   if (piece.call == Piece::kLearn)
     learn(std::move(piece.samples));
@@ -226,7 +231,7 @@ void EarlyWork::work() {
 void EarlyWork::score(Piece piece) {
   const PhaseScope phase(ranks_.progress, "score_early");
   const ModelCall& call = scoring_[piece.call];
-  call.early.work(piece.samples);
+  call.early.score(piece.samples);
   if (!is_home()) return;
   here_.scores += std::ssize(piece.samples);
   for (std::size_t k = 0; k < piece.samples.size(); ++k) {
@@ -283,7 +288,8 @@ void EarlyWork::end(std::vector<Sample>& samples) {
   if (ranks_.rank() == generation_.first)
     for (const int home : homes_)
       if (!generation_.has(home)) send(home, {Letter::Subject::kOver});
-  if (replica_ != nullptr && !generation_.has(ranks_.rank())) work_until_over();
+  // A replica whose first rank generates, but not all of them, does nothing early.
+  if (replica_ != nullptr && !generation_.has(ranks_.rank() - replica_->rank())) work_until_over();
   for (const std::string& message : mail_.finish()) read(message);
   for (Sample& s : samples)
     if (const auto found = found_.find(s.id); found != found_.end())

@@ -30,7 +30,7 @@ namespace taper {
 //
 // Replica k of a model works at prompts number k + i * replicas only, which is about what would
 // be its share later; learning at those of the first mini-batch. What is not done in time is done
-// by all later, as ever. No bit depends on what was.
+// later, as without early work. Which part was done early changes no bit.
 class EarlyWork final : public IdleWork {
  public:
   // `scoring`: what the models do that score, in the same order on all ranks. On a rank that
@@ -69,7 +69,8 @@ class EarlyWork final : public IdleWork {
   struct Letter;
   struct Piece;
   struct Waiting {
-    int call = 0, source = 0;  // of the model; the rank where it ended
+    int call = 0;    // of the model
+    int source = 0;  // the rank where it ended
     Sample sample;
   };
   // The first rank of the replica that works at a prompt.
@@ -93,7 +94,7 @@ class EarlyWork final : public IdleWork {
   Policy& policy_;
   Judge& judge_;
   const std::vector<ModelCall> scoring_;
-  const int piece_tokens_;  // that are scored before the ranks look around again, about
+  const int piece_tokens_;  // about as many are scored in one piece
   // The ranks of this one's replica, of every model that is here and works early; null if none is.
   const Group* replica_ = nullptr;
   std::set<int> homes_;  // first ranks of all replicas

@@ -169,9 +169,9 @@ std::optional<SampleSet> Rollouts::round(std::int64_t iteration, StopAgreement& 
     beside.record->note("gen", "policy", beside.generation, work);
   else if (generator_ != nullptr)
     work();
-  if (beside.early != nullptr) beside.early->end(samples);
   if (journal_.is_on())
     for (const Sample& s : samples) made_.push_back(record_of(s, false));
+  if (beside.early != nullptr) beside.early->end(samples);
   if (stop.reached()) return std::nullopt;
   TAPER_INSIST(
       generator_ == nullptr || !generator_->stopped(),

@@ -180,6 +180,13 @@ std::vector<std::string> early_learning_problems(const RunOptions& o) {
          "Speculation/Train Steps is above 0 (drafts learn in the order of the policy's "
          "micro-batches)",
          "set it to 0");
+  for (const RewardOptions& r : o.rewards)
+    refuse(r.kind == RewardKind::kCommand && r.command.on_error == OnError::kDrop &&
+               o.training.mini_batches > 1,
+           "Rewards/" + r.name +
+               "/On Error is drop, with several mini-batches (a prompt of which all responses are "
+               "dropped would move others to another mini-batch)",
+           "set On Error to zero, or Training/Mini Batches to 1");
   return list;
 }
 

@@ -226,10 +226,14 @@ void TrainJob::warn_of_repeated_prompts() const {
 }
 
 std::string TrainJob::memory_advice() const {
+  const std::string generate =
+      "lower Rollout/KV Memory MB, Rollout/Max Running or Rollout/Step Rows";
+  const std::string train = "lower Training/Max Tokens, or set Training/Activation Checkpointing";
+  if (options_.training.scores_early())
+    return generate + "; " + train + "; or switch Training/Early Scoring and Early Learning off";
   const bool generation = plan_.bytes(generation_phase_) >
                           std::max(plan_.bytes(training_phase_), plan_.bytes(critic_phase_));
-  return generation ? "lower Rollout/KV Memory MB, Rollout/Max Running or Rollout/Step Rows"
-                    : "lower Training/Max Tokens, or set Training/Activation Checkpointing";
+  return generation ? generate : train;
 }
 
 std::vector<CheckpointPart> TrainJob::parts() {
@@ -281,8 +285,14 @@ void TrainJob::create_early_work() {
   std::vector<ModelCall> scoring = judge_.model_calls();
   for (const Where where : {Where::kOnSome, Where::kOnAll})
     for (ModelCall& call : scoring_calls(where)) scoring.push_back(std::move(call));
-  if (options_.training.early_learning || !scoring.empty())
-    early_.emplace(options_, ranks_, placement_, policy_, judge_, std::move(scoring));
+  if (!options_.training.early_learning && scoring.empty()) {
+    if (ranks_.rank() == 0)
+      TAPER_WARN(
+          "Training/Early Scoring is on, but there is no model that scores (no reward model, "
+          "reference or critic): it changes nothing");
+    return;
+  }
+  early_.emplace(options_, ranks_, placement_, policy_, judge_, std::move(scoring));
 }
 
 void TrainJob::load_start() {

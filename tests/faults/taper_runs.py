@@ -17,10 +17,10 @@ SMALL_RUN = {"Training/Iterations": 3, "Rollout/Prompts": 4, "Rollout/Samples Pe
              "Algorithm/Entropy Coefficient": 0.05, "Algorithm/KL Coefficient": 0.01, "Optimizer/Learning Rate": 1e-3,
              "Evaluation/Every": 1, "Evaluation/Prompts": 2, "Checkpoint/Every": 1, "Checkpoint/Keep": 2,
              "Run/Hang Seconds": 4}
-# Of a run whose rank 1 learns while rank 0 generates: most responses are short and a few long.
+# Most responses are short and a few long: who has none of these can work early.
 EARLY = {"Training__Early_Learning": "true", "Rollout__Prompts": 8, "Rollout__Max_New_Tokens": 120,
          "Rollout__Lengths": "heavy-tail", "Training__Max_Tokens": 256, "Training__Bundle_Tokens": 128}
-# Rank 1 scores and learns while rank 0 generates.
+# With EARLY: rank 1 scores and learns while rank 0 generates.
 EARLY_PLACEMENT = {"Placement__Strategy": "separation", "Placement__Reference": "1-1"}
 
 

@@ -4,9 +4,11 @@
 #include <catch2/catch_test_macros.hpp>
 #include <catch2/matchers/catch_matchers_exception.hpp>
 #include <catch2/matchers/catch_matchers_string.hpp>
+#include <chrono>
 #include <cmath>
 #include <optional>
 #include <string>
+#include <thread>
 #include <vector>
 
 #include "base/Error.hpp"
@@ -44,10 +46,8 @@ struct Fixture : TestRanks {
 
   RewardCommands make() { return {rewards, ranks, &spawner, (scratch / "logs").string()}; }
 
-  // Has the responses scored, which the ranks have made in turn; those of all ranks, nothing if
-  // `stop` ended it.
-  std::optional<std::vector<Sample>> ask(RewardCommands& commands,
-                                         const std::function<bool()>& stop = {}) {
+  // What a rank submits: the responses that the ranks have made in turn.
+  std::vector<Sample> submit(RewardCommands& commands) {
     commands.begin(prompts, 5);
     std::vector<Sample> mine;
     for (int i = ranks.rank(); i < 8; i += ranks.size()) {
@@ -58,6 +58,13 @@ struct Fixture : TestRanks {
       response.response = texts[i];
       commands.submit(response);
     }
+    return mine;
+  }
+
+  // Has them scored; those of all ranks, nothing if `stop` ended it.
+  std::optional<std::vector<Sample>> ask(RewardCommands& commands,
+                                         const std::function<bool()>& stop = {}) {
+    std::vector<Sample> mine = submit(commands);
     if (!commands.collect(stop)) return std::nullopt;
     for (Sample& s : mine) s.score = static_cast<float>(commands.add_answer(judge, s));
     SampleSet samples(ranks.world(), std::move(mine));
@@ -101,6 +108,42 @@ TEST_CASE("a missing score that must not be is an error that names the sample") 
       f.ask(commands), Error,
       MessageMatches(ContainsSubstring("has no score for sample " + std::to_string(f.ranks.rank()) +
                                        " of prompt 5")));
+}
+
+TEST_CASE("a rank knows of each response whether it has been judged, before all are") {
+  Fixture f("gate");
+  const std::string gate = (f.scratch / ("gate" + std::to_string(f.ranks.rank()))).string();
+  f.judge.command.command.push_back(gate);
+  f.judge.command.workers = 2;
+  f.texts[f.ranks.rank()] = "bad";  // judged once there is the file
+  RewardCommands commands = f.make();
+  commands.start(RewardCommands::Start::kNow);
+  const std::vector<Sample> mine = f.submit(commands);
+  const auto wait_for = [&](const Sample& s) {
+    for (; !commands.has_answers(s.id); commands.take_answers())
+      std::this_thread::sleep_for(std::chrono::milliseconds(1));
+  };
+  for (std::size_t k = 1; k < mine.size(); ++k) wait_for(mine[k]);
+  commands.take_answers();
+  CHECK_FALSE(commands.has_answers(mine.front().id));
+  spill(gate, "");
+  wait_for(mine.front());
+  CHECK(commands.collect({}));
+  for (Sample s : mine) CHECK(commands.add_answer(f.judge, s) == 0.5);
+}
+
+TEST_CASE("a lost answer counts as one only where the run goes on without it") {
+  for (const OnError on_error : {OnError::kZero, OnError::kFail}) {
+    Fixture f("reports");
+    f.judge.command.on_error = on_error;
+    f.texts[f.ranks.rank()] = "bad";
+    RewardCommands commands = f.make();
+    commands.start(RewardCommands::Start::kOnDemand);
+    const std::vector<Sample> mine = f.submit(commands);
+    CHECK(commands.collect({}));
+    CHECK(commands.has_answers(mine.front().id) == (on_error == OnError::kZero));
+    CHECK(commands.has_answers(mine.back().id));
+  }
 }
 
 TEST_CASE("times of good answers shorten those of the next ones to the same prompt") {

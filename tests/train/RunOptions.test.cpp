@@ -304,6 +304,12 @@ TEST_CASE("prompts are learned from early only where each can be learned from al
   reward.kind = RewardKind::kModel;
   plain.experience.kl.coef = 0.1;
   CHECK(plain.problems().empty());
+  refused("Rewards/judge/On Error", [](RunOptions& o) {
+    RewardOptions& judge = o.rewards.emplace_back();
+    judge.name = "judge";
+    judge.kind = RewardKind::kCommand;
+    judge.command.on_error = OnError::kDrop;
+  });
 }
 
 TEST_CASE("settings that do not fit each other are named together") {
