@@ -5,14 +5,15 @@
     python tests/bench/tail_rounds.py --taper build/default/bin/taper --lengths straggler
 
 Runs of data/quickstart.yaml that do not learn, with prescribed lengths: for each seed a plain run and one for each of
---rounds, written as MODE:PROMPTS:SAMPLES (Rollout/Rounds, Tail Prompts, Tail Samples). `faster` is the generation time of
-the plain run over that of the other, both for equally many trained samples: median over seeds, in brackets the least and
-the most. `generated` are tokens of all responses for each token that is trained; `long` is the share of trained responses
-of more than half the limit, with that of the plain run. Take a number of iterations that holds whole periods: 1.25 has
-five iterations, 1.5 three, 2 two.
+--rounds, written as MODE:PROMPTS:SAMPLES (Rollout/Rounds, Tail Prompts, Tail Samples) or plain, perhaps followed by
+settings: tail:1.5:1,Speculation/Mode=auto. `faster` is the generation time of the first plain run over that of the other,
+both for equally many trained samples: median over seeds, in brackets the least and the most. `generated` are tokens of
+all responses for each token that is trained; `long` is the share of trained responses of more than half the limit, with
+that of the plain run. Take a number of iterations that holds whole periods: 1.25 has five iterations, 1.5 three, 2 two.
 """
 
 import argparse
+import re
 import statistics
 import sys
 import tempfile
@@ -28,15 +29,16 @@ LIMIT = 1024
 
 
 def run(options, folder, seed, rounds):
-    output = Path(folder) / f"run-{seed}-{rounds.replace(':', '-')}"
+    mode, *settings = rounds.split(",")
+    output = Path(folder) / "-".join(["run", str(seed), *re.findall(r"[\w.]+", rounds)])
     values = {
         "Run/Seed": seed,
         "Training/Iterations": options.iterations,
         "Rollout/Lengths": options.lengths,
         "Rollout/Max New Tokens": LIMIT,
-    } | dict(text.split("=", 1) for text in options.set)
-    if rounds != "plain":
-        mode, prompts, samples = rounds.split(":")
+    } | dict(text.split("=", 1) for text in [*options.set, *settings])
+    if mode != "plain":
+        mode, prompts, samples = mode.split(":")
         values |= {"Rollout/Rounds": mode, "Rollout/Tail Prompts": prompts, "Rollout/Tail Samples": samples}
     lines = iterations_without_learning(options, output, values)
     lengths = load_run(output).lengths
