@@ -10,6 +10,7 @@
 #include "base/Error.hpp"
 #include "base/Log.hpp"
 #include "session/SharedError.hpp"
+#include "session/Startup.hpp"
 
 namespace taper {
 namespace {
@@ -27,6 +28,7 @@ int end_all_ranks(ExitCode code) {
       std::this_thread::sleep_for(kTimeToBeRead);
       MPI_Abort(MPI_COMM_WORLD, static_cast<int>(code));
     }
+    finalize_alone(code);
   }
   return static_cast<int>(code);
 }

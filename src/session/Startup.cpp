@@ -8,6 +8,7 @@
 #include <cstdio>
 #include <cstdlib>
 #include <exception>
+#include <utility>
 
 #include "base/Error.hpp"
 #include "base/Log.hpp"
@@ -29,6 +30,8 @@ std::string sign_of_several(const Environment& environment) {
     if (number_of(environment, name) > 1) return name;
   return number_of(environment, "PMI_RANK") > 0 ? "PMI_RANK" : "";
 }
+
+bool left_open = false;  // a session, by an exception
 
 }  // namespace
 
@@ -52,8 +55,8 @@ MpiSession::MpiSession(int& argc, char**& argv) {
 
 MpiSession::~MpiSession() {
   if (std::uncaught_exceptions() > 0) {
-    if (ranks_ > 1) return;
-    exit_code_ = static_cast<int>(ExitCode::kFailure);
+    left_open = true;
+    return;
   }
   if (progress_ != nullptr) progress_->enter_collective("MPI_Finalize", 0, ranks_);
   std::fflush(nullptr);
@@ -70,6 +73,12 @@ MpiSession::~MpiSession() {
     MPI_Finalize();
   }
   if (progress_ != nullptr) progress_->leave_collective();
+}
+
+void finalize_alone(ExitCode code) {
+  if (!std::exchange(left_open, false) || code == ExitCode::kFailure) return;
+  const detail::ExitTimer timer(MpiSession::kFinalizeSeconds, static_cast<int>(code));
+  MPI_Finalize();
 }
 
 std::string mpi_library() {

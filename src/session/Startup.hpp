@@ -6,6 +6,7 @@
 #include <functional>
 #include <string>
 
+#include "base/Error.hpp"
 #include "comm/Progress.hpp"
 
 namespace taper {
@@ -17,11 +18,9 @@ class MpiSession {
   // the library gives less, or if this process was meant to be one of several but MPI sees it
   // alone. Sets the rank of the log; MPI_COMM_WORLD returns errors from here on.
   MpiSession(int& argc, char**& argv);
-  // Waits for all ranks and finalizes. With an exception on its way a rank of several does neither:
-  // the others would not come (see Guard.hpp). A lone rank finalizes even then: when a process ends
-  // without it, MPICH's launcher sometimes replaces the exit code by 1. If MPI_Finalize hangs
-  // (MPICH 4.0 with UCX over TCP does in some runs) the process leaves after `kFinalizeSeconds`,
-  // with the exit code, or with 1 if an exception is on its way; the results are safe by then.
+  // Waits for all ranks and finalizes, unless an exception is on its way: the others would not come
+  // (see Guard.hpp). The results are safe by then, so if MPI_Finalize hangs (MPICH 4.0 with UCX
+  // over TCP does in some runs) the process leaves with the exit code after `kFinalizeSeconds`.
   ~MpiSession();
   MpiSession(const MpiSession&) = delete;
   MpiSession& operator=(const MpiSession&) = delete;
@@ -44,6 +43,12 @@ class MpiSession {
   int ranks_ = 1;
   int exit_code_ = 0;
 };
+
+// To be called by a lone rank that ends with an error, after it has been told: finalizes MPI if a
+// session was left by an exception. When a process ends without that, MPICH's launcher sometimes
+// replaces its exit code by 1. With that code nothing is done: the HDF5 library, which closes its
+// files at that moment, fails where one could not be written.
+void finalize_alone(ExitCode code);
 
 // Name and version of the MPI library, e.g. "MPICH 4.0.2".
 std::string mpi_library();

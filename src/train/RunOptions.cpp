@@ -161,12 +161,16 @@ std::vector<std::string> early_learning_problems(const RunOptions& o) {
          "Training/Exactness is not layout (the order of learning would change the result, by the "
          "clock)",
          "set it to layout");
-  refuse(!advantage.compares_groups() ||
-             advantage.normalization_used() == AdvantageNormalization::kBatch,
-         "the advantages of Algorithm/Estimator and Normalization depend on all samples of the "
-         "iteration "
-         "(no prompt could be learned from before the last response)",
-         "set them to grpo, dr-grpo or rloo, and to group or none");
+  refuse(
+      !advantage.compares_groups() ||
+          advantage.normalization_used() == AdvantageNormalization::kBatch,
+      "the advantages of Algorithm/Estimator and Advantage Normalization depend on all samples of "
+      "the iteration (no prompt could be learned from before the last response)",
+      "set them to grpo, dr-grpo or rloo, and to group or none");
+  const RewardAdjustmentOptions& adjustment = o.experience.adjustment;
+  refuse(adjustment.is_on() && adjustment.low == adjustment.high,
+         "Algorithm/Reward Adjustment takes its range from all scores of the iteration",
+         "set Reward Low and Reward High");
   refuse(o.experience.correction.is_on(),
          "Algorithm/Importance Weights or Rejection are set (they look at all samples of the "
          "iteration)",

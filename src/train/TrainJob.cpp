@@ -87,8 +87,8 @@ void require_equal_replicas(const RunOptions& o, const Placement& placement) {
                       << " is on, but " << other << " (tensor parallel " << others.grid.tp
                       << ") and " << name << " (" << layout.grid.tp
                       << ") share ranks (models that work while others generate take turns in "
-                         "replicas of the same ranks); give both the same degree, place them on "
-                         "different ranks, or switch it off");
+                         "replicas of the same ranks); give both the same Tensor Parallel, place "
+                         "them on different ranks (Placement), or switch it off");
     }
 }
 
@@ -185,6 +185,7 @@ TrainJob::TrainJob(const RunOptions& options, const std::string& config_text, co
   require_equal(ranks, "the prompts", std::to_string(read.value()));
   warn_of_repeated_prompts();
   report_placement();
+  if (ranks.rank() == 0 && options.training.scores_early()) warn_of_late_work();
   policy_.add_memory(plan_);
   if (options.has_reference()) {
     const ModelPlace at = blocks_.place(placement.scoring.front());
@@ -223,6 +224,22 @@ void TrainJob::warn_of_repeated_prompts() const {
     TAPER_WARN("Data/Prompts has " << count_text(there, "prompt")
                                    << ", fewer than Rollout/Prompts (" << options_.rollout.prompts
                                    << "): an iteration contains the same prompt several times");
+}
+
+// Of models that have no chance to work early.
+void TrainJob::warn_of_late_work() const {
+  if (!options_.training.early_learning && placement_.scoring.empty() && !placement_.critic)
+    TAPER_WARN(
+        "Training/Early Scoring is on, but no model scores: it changes nothing (a reference, with "
+        "Algorithm/KL Coefficient above 0, a reward of the kind model or a critic would)");
+  const RankBlock generation = placement_.generation.ranks();
+  if (generation.count > 1 || ranks_.size() == 1) return;
+  const ModelSet models = options_.models();
+  for (std::size_t i = 0; i < placement_.scoring.size(); ++i)
+    if (placement_.scoring[i].ranks() == generation)
+      TAPER_WARN("the " << models.scoring[i].name << " is on the only rank that generates, rank "
+                        << generation.first << ": it scores nothing early; set "
+                        << models.scoring[i].option << " to ranks that do not generate");
 }
 
 std::string TrainJob::memory_advice() const {
@@ -285,14 +302,8 @@ void TrainJob::create_early_work() {
   std::vector<ModelCall> scoring = judge_.model_calls();
   for (const Where where : {Where::kOnSome, Where::kOnAll})
     for (ModelCall& call : scoring_calls(where)) scoring.push_back(std::move(call));
-  if (!options_.training.early_learning && scoring.empty()) {
-    if (ranks_.rank() == 0)
-      TAPER_WARN(
-          "Training/Early Scoring is on, but there is no model that scores (no reward model, "
-          "reference or critic): it changes nothing");
-    return;
-  }
-  early_.emplace(options_, ranks_, placement_, policy_, judge_, std::move(scoring));
+  if (options_.training.early_learning || !scoring.empty())
+    early_.emplace(options_, ranks_, placement_, policy_, judge_, std::move(scoring));
 }
 
 void TrainJob::load_start() {

@@ -84,7 +84,7 @@ std::vector<ResponseId> kept_of(const std::vector<Response>& ended, const RaceGo
 
 TEST_CASE("a round keeps what all final lengths say, whatever its replicas knew and when") {
   RandomStream random(7, RandomPurpose::kTest, 0, 0);
-  for (int table = 0; table < 20000; ++table) {
+  for (int table = 0; table < 100000; ++table) {
     const int groups = static_cast<int>(random.between(1, 6)),
               samples = static_cast<int>(random.between(1, 5));
     const RaceGoal goal{static_cast<int>(random.between(1, groups)),

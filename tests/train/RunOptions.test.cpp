@@ -295,6 +295,8 @@ TEST_CASE("prompts are learned from early only where each can be learned from al
   refused("Normalization", [](RunOptions& o) {
     o.experience.advantage.normalization = AdvantageNormalization::kBatch;
   });
+  refused("Algorithm/Reward Adjustment",
+          [](RunOptions& o) { o.experience.adjustment.how = RewardAdjustment::kVariance; });
   refused("Algorithm/Importance Weights",
           [](RunOptions& o) { o.experience.correction.weights = ImportanceLevel::kToken; });
   refused("Algorithm/Dynamic Sampling", [](RunOptions& o) { o.dynamic.on = true; });
