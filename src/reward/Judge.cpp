@@ -197,19 +197,22 @@ void Judge::score(Sample& s) {
 ModelCall Judge::call_of(const RewardOptions& reward) const {
   RewardModel& model = *models_.at(reward.name);
   const auto at = reward_index(rewards_, reward.name), count = names_.size();
+  // A sample may have no rewards yet.
+  const auto reward_of = [at, count](Sample& s) -> float& {
+    s.rewards.resize(count, NAN);
+    return s.rewards[at];
+  };
   const auto work = [&model, at](SampleSet& samples) {
     model.score(samples, at);
     return MetricValues{};
   };
-  const SampleFigure figure{[at](const Sample& s) { return std::vector{s.rewards[at]}; },
-                            [at, count](Sample& s, std::vector<float> value) {
-                              s.rewards.resize(count, NAN);
-                              s.rewards[at] = value.front();
-                            }};
+  const SampleFigure figure{
+      [at](const Sample& s) { return std::vector{s.rewards[at]}; },
+      [reward_of](Sample& s, std::vector<float> value) { reward_of(s) = value.front(); }};
   ModelCall call{"reward_model",        reward.name, model.place().layout,
                  model.place().group(), work,        {figure}};
-  call.early = {model.place().replica(), [&model, at, count](std::vector<Sample>& samples) {
-                  for (Sample& s : samples) s.rewards.resize(count, NAN);
+  call.early = {model.place().replica(), [&model, at, reward_of](std::vector<Sample>& samples) {
+                  for (Sample& s : samples) reward_of(s);
                   model.score(samples, at);
                 }};
   return call;

@@ -74,10 +74,9 @@ void RewardModel::create(Arena& arena) {
 }
 
 void RewardModel::score(SampleSet& samples, std::size_t component) {
-  std::vector<int> lengths;  // what is there already is spread, but is no work
-  for (const SampleSummary& s : samples.all())
-    lengths.push_back(std::isnan(s.rewards[component]) ? s.length() : 1);
-  samples.move_to(place_.layout.grid, assign_replicas(lengths, place_.layout.grid.dp));
+  share_out(samples, place_.layout.grid, [component](const SampleSummary& s) {
+    return std::isnan(s.rewards[component]) ? s.length() : 1;  // the others are only spread
+  });
   score(samples.here(), component);
 }
 

@@ -279,10 +279,11 @@ void SampleSet::append(SampleSet&& more) {
   set_rows();
 }
 
-void share_out(SampleSet& samples, const RankGrid& grid) {
-  std::vector<int> lengths;
-  for (const SampleSummary& s : samples.all()) lengths.push_back(s.length());
-  samples.move_to(grid, assign_replicas(lengths, grid.dp));
+void share_out(SampleSet& samples, const RankGrid& grid,
+               const std::function<int(const SampleSummary&)>& work) {
+  std::vector<int> sizes;
+  for (const SampleSummary& s : samples.all()) sizes.push_back(work(s));
+  samples.move_to(grid, assign_replicas(sizes, grid.dp));
 }
 
 double sum_over_tokens(const SampleSet& samples,

@@ -162,9 +162,10 @@ class SampleSet {
   std::vector<int> replica_;
 };
 
-// Brings the samples to the replicas of the grid, about as many tokens to each. Collective over the
-// ranks of the samples.
-void share_out(SampleSet& samples, const RankGrid& grid);
+// Brings the samples to the replicas of the grid, about as much work to each: what that is of a
+// sample, its tokens if nothing is said. Collective over the ranks of the samples.
+void share_out(SampleSet& samples, const RankGrid& grid,
+               const std::function<int(const SampleSummary&)>& work = &SampleSummary::length);
 
 // The sum of term(k, t) over the tokens t of samples.here()[k] that carry a loss, on all ranks: by
 // sample, then over samples in their order. Collective over the ranks of the samples.

@@ -6,6 +6,7 @@
 #include <thread>
 #include <tuple>
 
+#include "base/Error.hpp"
 #include "base/Packing.hpp"
 #include "comm/Collectives.hpp"
 #include "rl/Experience.hpp"
@@ -67,6 +68,49 @@ void add_homes(const ModelLayout& layout, std::set<int>& homes) {
 }
 
 }  // namespace
+
+void require_equal_replicas(const RunOptions& o, const Placement& placement) {
+  if (!o.training.scores_early()) return;
+  std::vector<std::pair<std::string, ModelLayout>> early;
+  if (o.training.early_learning) early.emplace_back("the policy", placement.policy);
+  if (placement.critic) early.emplace_back("the critic", *placement.critic);
+  const ModelSet models = o.models();
+  for (std::size_t i = 0; i < placement.scoring.size(); ++i)
+    early.emplace_back("the " + models.scoring[i].name, placement.scoring[i]);
+  for (std::size_t i = 0; i < early.size(); ++i)
+    for (std::size_t k = 0; k < i; ++k) {
+      const auto& [name, layout] = early[i];
+      const auto& [other, others] = early[k];
+      TAPER_VALIDATE(
+          !layout.ranks().overlaps(others.ranks()) || layout.grid.tp == others.grid.tp,
+          "Training/" << (o.training.early_learning ? "Early Learning" : "Early Scoring")
+                      << " is on, but " << other << " (tensor parallel " << others.grid.tp
+                      << ") and " << name << " (" << layout.grid.tp
+                      << ") share ranks (models that work while others generate take turns in "
+                         "replicas of the same ranks); give both the same Tensor Parallel, place "
+                         "them on different ranks (Placement), or switch it off");
+    }
+}
+
+std::vector<std::string> early_work_warnings(const RunOptions& o, const Placement& placement,
+                                             int ranks) {
+  if (!o.training.scores_early()) return {};
+  std::vector<std::string> list;
+  if (!o.training.early_learning && placement.scoring.empty() && !placement.critic)
+    list.emplace_back(
+        "Training/Early Scoring is on, but no model scores: it changes nothing (a reference, with "
+        "Algorithm/KL Coefficient above 0, a reward of the kind model or a critic would)");
+  const RankBlock generation = placement.generation.ranks();
+  if (generation.count > 1 || ranks == 1) return list;
+  const ModelSet models = o.models();
+  for (std::size_t i = 0; i < placement.scoring.size(); ++i)
+    if (placement.scoring[i].ranks() == generation)
+      list.push_back("the " + models.scoring[i].name +
+                     " is on the only rank that generates, rank " +
+                     std::to_string(generation.first) + ": it scores nothing early; set " +
+                     models.scoring[i].option + " to ranks that do not generate");
+  return list;
+}
 
 EarlyWork::EarlyWork(const RunOptions& options, const Ranks& ranks, const Placement& placement,
                      Policy& policy, Judge& judge, std::vector<ModelCall> scoring)

@@ -112,4 +112,10 @@ class EarlyWork final : public IdleWork {
   Counts here_, all_;  // on this rank, and on all after end()
 };
 
+// Throws Error if models that are to work early share a rank, but not the ranks of a replica.
+void require_equal_replicas(const RunOptions& options, const Placement& placement);
+// Of models that are to work early and have no chance to, in a job of so many ranks.
+std::vector<std::string> early_work_warnings(const RunOptions& options, const Placement& placement,
+                                             int ranks);
+
 }  // namespace taper

@@ -69,36 +69,13 @@ bool scores_by_policy(const RunOptions& o, const Placement& placement) {
          placement.scoring.front() == placement.policy;
 }
 
-// Throws Error if models that work early share a rank, but not the ranks of a replica.
-void require_equal_replicas(const RunOptions& o, const Placement& placement) {
-  std::vector<std::pair<std::string, ModelLayout>> early;
-  if (o.training.early_learning) early.emplace_back("the policy", placement.policy);
-  if (placement.critic) early.emplace_back("the critic", *placement.critic);
-  const ModelSet models = o.models();
-  for (std::size_t i = 0; i < placement.scoring.size(); ++i)
-    early.emplace_back("the " + models.scoring[i].name, placement.scoring[i]);
-  for (std::size_t i = 0; i < early.size(); ++i)
-    for (std::size_t k = 0; k < i; ++k) {
-      const auto& [name, layout] = early[i];
-      const auto& [other, others] = early[k];
-      TAPER_VALIDATE(
-          !layout.ranks().overlaps(others.ranks()) || layout.grid.tp == others.grid.tp,
-          "Training/" << (o.training.early_learning ? "Early Learning" : "Early Scoring")
-                      << " is on, but " << other << " (tensor parallel " << others.grid.tp
-                      << ") and " << name << " (" << layout.grid.tp
-                      << ") share ranks (models that work while others generate take turns in "
-                         "replicas of the same ranks); give both the same Tensor Parallel, place "
-                         "them on different ranks (Placement), or switch it off");
-    }
-}
-
 // Throws Error naming the option that does not go with where the models are. Collective over the
 // world.
 Placement place_models(const RunOptions& o, const Ranks& ranks) {
   if (o.placement.strategy == PlacementStrategy::kPlan) require_plan(o, ranks);
   const Placement placement = place(o.placement, o.models(), ranks.chain);
   require_layout("Rollout/Layout", o.rollout.layout, placement.generation.grid.ranks());
-  if (o.training.scores_early()) require_equal_replicas(o, placement);
+  require_equal_replicas(o, placement);
   if (placement.policy.is_on_all(ranks.size()) && placement.generation.is_on_all(ranks.size()))
     return placement;
   TAPER_VALIDATE(!o.rollout.speculation.trains_draft(),
@@ -185,7 +162,9 @@ TrainJob::TrainJob(const RunOptions& options, const std::string& config_text, co
   require_equal(ranks, "the prompts", std::to_string(read.value()));
   warn_of_repeated_prompts();
   report_placement();
-  if (ranks.rank() == 0 && options.training.scores_early()) warn_of_late_work();
+  if (ranks.rank() == 0)
+    for (const std::string& text : early_work_warnings(options, placement, ranks.size()))
+      TAPER_WARN(text);
   policy_.add_memory(plan_);
   if (options.has_reference()) {
     const ModelPlace at = blocks_.place(placement.scoring.front());
@@ -224,22 +203,6 @@ void TrainJob::warn_of_repeated_prompts() const {
     TAPER_WARN("Data/Prompts has " << count_text(there, "prompt")
                                    << ", fewer than Rollout/Prompts (" << options_.rollout.prompts
                                    << "): an iteration contains the same prompt several times");
-}
-
-// Of models that have no chance to work early.
-void TrainJob::warn_of_late_work() const {
-  if (!options_.training.early_learning && placement_.scoring.empty() && !placement_.critic)
-    TAPER_WARN(
-        "Training/Early Scoring is on, but no model scores: it changes nothing (a reference, with "
-        "Algorithm/KL Coefficient above 0, a reward of the kind model or a critic would)");
-  const RankBlock generation = placement_.generation.ranks();
-  if (generation.count > 1 || ranks_.size() == 1) return;
-  const ModelSet models = options_.models();
-  for (std::size_t i = 0; i < placement_.scoring.size(); ++i)
-    if (placement_.scoring[i].ranks() == generation)
-      TAPER_WARN("the " << models.scoring[i].name << " is on the only rank that generates, rank "
-                        << generation.first << ": it scores nothing early; set "
-                        << models.scoring[i].option << " to ranks that do not generate");
 }
 
 std::string TrainJob::memory_advice() const {

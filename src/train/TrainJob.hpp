@@ -61,7 +61,6 @@ class TrainJob final : public Job {
   void report_placement() const;
   void create_early_work();
   void warn_of_repeated_prompts() const;
-  void warn_of_late_work() const;
   // What an iteration ends with if a stop was agreed on. Collective over the world.
   IterationEnd put_off(std::int64_t iteration);
   // Whether all models are on all ranks.

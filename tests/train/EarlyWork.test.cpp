@@ -54,10 +54,6 @@ struct EarlyRuns : FiveModels {
     judge.command.command = {TAPER_GOLDEN_DIR "/../reward/worker.sh", "first"};
     judge.command.on_error = OnError::kDrop;  // the first sample of each prompt
   }
-  void train(const RunOptions& o) {
-    TrainJob(o, "test", ranks, StopRequest(), &spawner)
-        .run(find_resume_point(ranks, "none", o.output));
-  }
 
   void check_learned_alike(const std::string& expected, const std::string& output) const {
     barrier(ranks.world());
@@ -147,7 +143,7 @@ TEST_CASE("prompts that models and commands judge are learned from early, withou
       o.experience.kl.place = place;
       o.evaluation.every = 0;
       set(o);
-      f.train(o);
+      run(f.ranks, o, "none", &f.spawner);
       f.check_learned_alike("alone" + suffix, output);
     };
     run_as("alone" + suffix, [](RunOptions& o) {
@@ -248,4 +244,21 @@ TEST_CASE("models that work early and share ranks have replicas of the same rank
   CHECK_THROWS_MATCHES(TrainJob(options, "test", f.ranks, StopRequest()), Error,
                        MessageMatches(ContainsSubstring("Training/Early Scoring is on") &&
                                       ContainsSubstring("the reward model preferred (2)")));
+}
+
+TEST_CASE("models that have no chance to work early are named") {
+  const auto warnings = [](const RunOptions& o, int ranks) {
+    return early_work_warnings(o, place(o.placement, o.models(), DivisorChain::of(ranks)), ranks);
+  };
+  RunOptions o;
+  CHECK(warnings(o, 2).empty());
+  o.training.early_scoring = true;
+  REQUIRE(warnings(o, 2).size() == 1);
+  CHECK_THAT(warnings(o, 2).front(), ContainsSubstring("no model scores"));
+  o.experience.kl.coef = 0.1;
+  CHECK(warnings(o, 2).empty());
+  o.placement.strategy = PlacementStrategy::kSeparation;
+  REQUIRE(warnings(o, 2).size() == 1);
+  CHECK_THAT(warnings(o, 2).front(), ContainsSubstring("set Placement/Reference"));
+  CHECK(warnings(o, 4).empty());
 }

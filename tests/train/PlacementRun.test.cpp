@@ -84,10 +84,7 @@ TEST_CASE("placed runs draw prompts again, put prompts off and drop responses li
   FiveModels f;
   if (!f.ranks.chain.has(2) && world_size() > 1) return;
   Spawner spawner;
-  const auto train = [&](const RunOptions& options) {
-    TrainJob(options, "test", f.ranks, StopRequest(), &spawner)
-        .run(find_resume_point(f.ranks, "none", options.output));
-  };
+  const auto train = [&](const RunOptions& options) { run(f.ranks, options, "none", &spawner); };
   const auto check = [&](const std::string& name, const auto& change) {
     INFO(name);
     RunOptions flat = f.options(name + "-flat"), placed = f.options(name + "-placed");

@@ -26,8 +26,7 @@ TEST_CASE("a dropped response is recorded, but neither trained nor counted in it
   judge.command.on_error = OnError::kDrop;
   judge.weight = 2.0;
   Spawner spawner;
-  TrainJob(options, "test", f.ranks, StopRequest(), &spawner)
-      .run(find_resume_point(f.ranks, "none", options.output));
+  run(f.ranks, options, "none", &spawner);
   const RolloutSet set = read_rollouts(f.path("run") + "/rollouts/iter_000001.h5");
   CHECK(set.reward_names == std::vector<std::string>{"shorter", "judge"});
   REQUIRE(set.records.size() == 16);
@@ -76,8 +75,7 @@ TEST_CASE("a resumed run knows how long good answers take") {
   Spawner spawner;
   for (const int iterations : {1, 2}) {
     options.training.iterations = iterations;
-    TrainJob(options, "test", f.ranks, StopRequest(), &spawner)
-        .run(find_resume_point(f.ranks, "auto", options.output));
+    run(f.ranks, options, "auto", &spawner);
   }
   if (f.ranks.rank() != 0) return;
   CHECK(f.metrics("run", 1).at("reward/judge/anchor_hits") == 0);

@@ -69,9 +69,11 @@ inline RunOptions small_run(const std::string& model, const std::string& output)
   return options;
 }
 
-inline void run(const Ranks& ranks, const RunOptions& options, const std::string& resume = "none") {
+// `spawner`: of workers, if a reward is a command.
+inline void run(const Ranks& ranks, const RunOptions& options, const std::string& resume = "none",
+                Spawner* spawner = nullptr) {
   const ResumePoint from = find_resume_point(ranks, resume, options.output);
-  TrainJob(options, "test", ranks, StopRequest()).run(from);
+  TrainJob(options, "test", ranks, StopRequest(), spawner).run(from);
 }
 
 // Runs below a scratch folder.
