@@ -98,18 +98,21 @@ std::map<Where, Together> sums_by(const Ranks& ranks, const std::vector<Place>& 
   return sums;
 }
 
-std::string left_text(const char* what, std::int64_t left) {
-  return std::string(what) + " has " + format_bytes(static_cast<double>(left)) + " left); ";
+std::string left_text(const std::string& what, std::int64_t left) {
+  return what + " has " + format_bytes(static_cast<double>(left)) + " left";
 }
 
 // "the memory plan of rank 1 needs ..., and the 2 ranks of its host need 3.56 TiB together (the
-// host has 1.00 TiB left); ..."
+// host has 1.00 TiB left); ...", or "..., and its GPU has 80.0 GiB left; ..."
 std::string problem_of(const Together& together, const Need& largest, const std::string& what,
                        std::int64_t left, const std::string& advice) {
+  const std::string place =
+      together.ranks == 1 ? left_text(" and its " + what, left)
+                          : " and the " + count_text(together.ranks, "rank") + " of its " + what +
+                                " need " + format_bytes(static_cast<double>(together.bytes)) +
+                                " together (" + left_text("the " + what, left) + ")";
   return "the memory plan of rank " + std::to_string(together.largest) + " needs " +
-         largest.text() + " and the " + count_text(together.ranks, "rank") + " of its " + what +
-         " need " + format_bytes(static_cast<double>(together.bytes)) + " together (" +
-         left_text(("the " + what).c_str(), left) + advice + ", or use more " + what + "s";
+         largest.text() + place + "; " + advice + ", or use more " + what + "s";
 }
 
 // Of the first rank that does not fit; empty if all fit. advice[r]: of rank r.
@@ -122,7 +125,7 @@ std::string problem_of(const Ranks& ranks, const std::vector<Place>& all,
     if (!place.fits_process())
       return "the memory plan of rank " + std::to_string(r) + " needs " + place.process.text() +
              " in one process (whose " + left_text("address-space limit", place.process_left) +
-             advice[r] + ", or raise ulimit -v";
+             "); " + advice[r] + ", or raise ulimit -v";
     const Together& on_host = hosts.at(where(ranks.hosts.ranks[r], &RankPlace::host));
     if (!on_host.fits(place.host_left))
       return problem_of(on_host, all[on_host.largest].host, "host", place.host_left,

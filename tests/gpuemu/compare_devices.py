@@ -143,7 +143,7 @@ def far_from_f32(work, sides, model):
 
 # Environment, what the report must say, and more words of the command.
 FAULTS = {"no GPU": ({"GPUEMU_DEVICES": "0"}, "this rank sees none"),
-          "too little memory": ({"GPUEMU_MEMORY_MB": "16"}, "ranks of its GPU (", "--step-rows", "200000"),
+          "too little memory": ({"GPUEMU_MEMORY_MB": "16"}, "and its GPU has", "--step-rows", "200000"),
           "NCCL fails": ({"GPUEMU_NCCL_FAULT": "1:5:error"}, "failed: remote error"),
           "NCCL fails later": ({"GPUEMU_NCCL_FAULT": "1:5:later"}, "NCCL reports: remote error"),
           "NCCL hangs": ({"GPUEMU_NCCL_FAULT": "1:5:stuck"}, "no progress for more than 3 s")}

@@ -68,10 +68,13 @@ TEST_CASE(
   plan.add(world.ranks.rank() == last ? "weights" : "pages", MemoryPhase::kAlways,
            world.ranks.rank() == last ? most : 1 << 20);
   const std::string mine = "advice of rank " + std::to_string(world.ranks.rank());
-  const std::string together =
+  const std::string bytes =
       format_bytes(static_cast<double>(most + std::int64_t{last} * (1 << 20)));
+  const std::string need = last == 0
+                               ? bytes + ", of which " + bytes + " for weights, and its host has "
+                               : "need " + bytes + " together (the host has ";
   CHECK_THROWS_MATCHES(require_memory(world.ranks, plan, mine), Error,
-                       MessageMatches(ContainsSubstring("need " + together + " together")));
+                       MessageMatches(ContainsSubstring(need)));
 }
 
 TEST_CASE("what another rank counts is not in the need of a rank, but in that of its process") {
