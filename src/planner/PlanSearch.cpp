@@ -167,7 +167,7 @@ bool PlanSearch::extend_one(std::size_t scenarios) {
   const auto next = std::find_if(plans_.begin(), plans_.end(),
                                  [&](const PricedPlan& p) { return p.rest_ns.size() < scenarios; });
   if (next == plans_.end()) return false;
-  pricer_.extend(*next);
+  if (!pricer_.prepare(*next)) pricer_.extend(*next);
   return true;
 }
 
@@ -189,7 +189,7 @@ void PlanSearch::keep_the_best() {
   // are noisy, so a plan within 1/64 (1.6 %) of the best may still turn out to be the best.
   // Otherwise nothing is to be done now, and the search is over.
   if (first_now->mean() - best > best / 64) {
-    stage_ = Stage::kDone;
+    stage_ = Stage::kFinish;
     return;
   }
   // Kept: staying, against which savings are measured, the two best plans, and the best switch now.
@@ -217,14 +217,15 @@ void PlanSearch::step() {
       if (!extend_one(std::min(kFewScenarios, scenarios_))) keep_the_best();
       break;
     case Stage::kAll:
-      if (!extend_one(scenarios_)) stage_ = Stage::kDone;
+      if (!extend_one(scenarios_)) stage_ = Stage::kFinish;
+      break;
+    case Stage::kFinish:
+      pricer_.finish(plans_[finished_]);
+      if (++finished_ == plans_.size()) stage_ = Stage::kDone;
       break;
     case Stage::kDone:
       break;
   }
-  if (stage_ == Stage::kDone)
-    for (PricedPlan& plan : plans_)
-      if (!plan.rest_ns.empty()) pricer_.finish(plan);
 }
 
 bool PlanSearch::advance(std::int64_t work) {

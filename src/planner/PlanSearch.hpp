@@ -61,7 +61,7 @@ class PlanSearch {
   std::vector<PricedPlan> compare(const LayoutShape& to, Repack repack);
 
  private:
-  enum class Stage { kTargets, kMerge, kList, kFew, kAll, kDone };
+  enum class Stage { kTargets, kMerge, kList, kFew, kAll, kFinish, kDone };
 
   std::vector<const LayoutShape*> uniform_targets() const;
   void begin();
@@ -87,7 +87,8 @@ class PlanSearch {
   std::vector<const LayoutShape*> targets_;
   bool repack_ = false;  // whether it evens out the layout as it is
   std::optional<MergeSearch> merge_;
-  std::size_t merged_ = 0;  // scenarios of it
+  std::size_t merged_ = 0;    // scenarios of it
+  std::size_t finished_ = 0;  // plans, at the end of the search
   std::vector<PricedPlan> plans_;
 };
 

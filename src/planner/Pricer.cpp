@@ -29,22 +29,31 @@ Pricer::Pricer(Scenarios& scenarios, std::vector<SequenceState> sequences, const
       slots_per_rank_(slots_per_rank) {}
 
 // Lengths are drawn and sequences placed once for all plans, which go on from copies.
-void Pricer::provide(std::size_t scenarios) {
-  while (played_.size() < scenarios) {
-    played_.push_back(scenarios_.play(static_cast<int>(played_.size()), sequences_, shape_, cost_,
-                                      lengths_, slots_per_rank_));
-    ends_.push_back(played_.back().ends());
-  }
+bool Pricer::play_one(std::size_t scenario) {
+  if (played_.size() > scenario) return false;
+  played_.push_back(scenarios_.play(static_cast<int>(played_.size()), sequences_, shape_, cost_,
+                                    lengths_, slots_per_rank_));
+  return true;
 }
 
 const PlayedGeneration& Pricer::played(std::size_t scenario) {
-  provide(scenario + 1);
+  while (play_one(scenario)) {
+  }
   return played_[scenario];
 }
 
-void Pricer::extend(PricedPlan& plan) {
+bool Pricer::prepare(const PricedPlan& plan) {
   const std::size_t k = plan.rest_ns.size();
-  provide(k + 1);
+  if (play_one(k)) return true;
+  if (ends_.size() > k) return false;
+  ends_.push_back(played_[ends_.size()].ends());
+  return true;
+}
+
+void Pricer::extend(PricedPlan& plan) {
+  while (prepare(plan)) {
+  }
+  const std::size_t k = plan.rest_ns.size();
   if (plan.rules.empty()) {  // to stay: known without playing
     plan.rest_ns.push_back(ends_[k].empty() ? 0 : ends_[k].back());
   } else {

@@ -32,6 +32,9 @@ class Pricer {
   Pricer(Scenarios& scenarios, std::vector<SequenceState> sequences, const LayoutShape& shape,
          const SwitchCost& cost, const LengthModel& lengths, int slots_per_rank);
 
+  // Makes one part of what the next scenario of a plan needs and other plans have not had made;
+  // false if nothing is missing. Only for those who want to stop in between: extend() makes all.
+  bool prepare(const PricedPlan& plan);
   // Prices the plan on its next scenario.
   void extend(PricedPlan& plan);
   // Prices it up to so many scenarios and finishes it.
@@ -43,7 +46,7 @@ class Pricer {
   const PlayedGeneration& played(std::size_t scenario);
 
  private:
-  void provide(std::size_t scenarios);
+  bool play_one(std::size_t scenario);
 
   Scenarios& scenarios_;
   std::vector<SequenceState> sequences_;

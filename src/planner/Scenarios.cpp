@@ -83,19 +83,14 @@ void Scenarios::begin(std::int64_t iteration, int share, const Surplus& surplus,
 }
 
 std::uint32_t Scenarios::uniform(Table& table, std::size_t index, int scenario) {
-  while (table.size() <= index * count_ + scenario) {
-    const std::size_t next = table.size();
-    const RandomKey key{RandomPurpose::kScenario,
-                        static_cast<std::uint64_t>(iteration_),
-                        next / count_,
-                        next % count_,
-                        &table == &prompts_ ? 1u : 0u,
-                        0};
-    const std::uint64_t bits = random_.bits(key);
-    table.push_back(static_cast<std::uint32_t>(bits >> 32));
-    table.push_back(static_cast<std::uint32_t>(bits));
-  }
-  return table[index * count_ + scenario];
+  const auto pair = static_cast<std::size_t>(scenario / 2);
+  if (table.size() <= pair) table.resize(pair + 1);
+  std::vector<std::uint64_t>& numbers = table[pair];
+  while (numbers.size() <= index)
+    numbers.push_back(
+        random_.bits({RandomPurpose::kScenario, static_cast<std::uint64_t>(iteration_),
+                      numbers.size(), 2 * pair, &table == &prompts_ ? 1u : 0u, 0}));
+  return static_cast<std::uint32_t>(scenario % 2 == 0 ? numbers[index] >> 32 : numbers[index]);
 }
 
 // The low bits decide whether the number is the prompt's: lengths hardly depend on them.

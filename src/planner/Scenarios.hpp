@@ -31,11 +31,10 @@ std::vector<SequenceState> expand(const Snapshot& snapshot, const ExpandOptions&
 // (prompt, scenario) are functions of seed and iteration alone.
 class Scenarios {
  public:
-  Scenarios(std::uint64_t seed, int count) : random_(seed), count_(count) {}
+  explicit Scenarios(std::uint64_t seed) : random_(seed) {}
 
   // share: see PromptLikeness; surplus: of a generation on so many ranks that is a race.
   void begin(std::int64_t iteration, int share, const Surplus& surplus = {}, int ranks = 1);
-  int count() const { return count_; }
 
   // The final lengths of the given sequences in one scenario, if all go on to their ends.
   std::vector<int> lengths(int scenario, std::span<const SequenceState> sequences,
@@ -48,14 +47,15 @@ class Scenarios {
                         const LengthModel& lengths, int slots_per_rank);
 
  private:
-  using Table = std::vector<std::uint32_t>;  // (sequences or prompts, scenarios), grown as needed
+  // Two 32-bit numbers, those of two scenarios, by pair of scenarios and by sequence or prompt;
+  // grown as needed, so that few scenarios of many sequences need few numbers.
+  using Table = std::vector<std::vector<std::uint64_t>>;
   std::uint32_t uniform(Table& table, std::size_t index, int scenario);
   std::uint32_t uniform(std::size_t place, const SequenceState& sequence, int scenario);
   void cut_race(std::span<const SequenceState> sequences, int ranks,
                 std::vector<int>& lengths) const;
 
   CounterRandom random_;
-  int count_;
   std::int64_t iteration_ = 0;
   std::uint32_t share_ = 0;
   Surplus surplus_;

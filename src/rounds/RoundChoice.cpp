@@ -55,15 +55,15 @@ std::int64_t RoundChoice::price(const Workload& work, double choice) {
   const int shorts =
       started == prompts ? 1 : (prompts + started - prompts - 1) / (started - prompts);
   const std::int64_t draws = std::int64_t{shorts} * started * samples;
-  Scenarios scenarios(
-      kSeed, static_cast<int>(std::clamp<std::int64_t>(kDraws / std::max<std::int64_t>(1, draws),
-                                                       kLeastScenarios, kMostScenarios)));
+  const auto futures = static_cast<int>(std::clamp<std::int64_t>(
+      kDraws / std::max<std::int64_t>(1, draws), kLeastScenarios, kMostScenarios));
+  Scenarios scenarios(kSeed);
   scenarios.begin(0, likeness_.share());
   const std::int64_t prompt = work.prompt_tokens / std::max(1, work.sequences);
   const std::vector<SequenceState> sequences = initial_sequences(
       static_cast<int>(draws), samples, prompt, work.max_new_tokens, shapes_.front().layout);
   std::int64_t time = 0, kept = 0;
-  for (int k = 0; k < scenarios.count(); ++k) {
+  for (int k = 0; k < futures; ++k) {
     const std::vector<int> lengths = scenarios.lengths(k, sequences, lengths_);
     PromptRounds period = rounds;
     for (int i = 0; i < (started == prompts ? 1 : shorts + 1); ++i) {

@@ -76,7 +76,7 @@ TEST_CASE("scenarios are a function of seed, iteration, sequence and number") {
   std::vector<SequenceState> sequences;
   for (int i = 0; i < 20; ++i) sequences.push_back({i, 0, 50, 10, 40, 1000});
   const auto time = [&](std::uint64_t seed, std::int64_t iteration, int scenario) {
-    Scenarios scenarios(seed, 32);
+    Scenarios scenarios(seed);
     scenarios.begin(iteration, 0);
     return scenarios.play(scenario, sequences, shape, cost, lengths, 64).finish();
   };
@@ -96,7 +96,7 @@ TEST_CASE("responses of one prompt end together as often as the share says") {
   const LayoutShape shape = resolve(Layout::uniform(1, DivisorChain::of(1)), steps);
   std::vector<SequenceState> pair{{0, 0, 50, 10, 40, 1000, 3}, {1, 0, 50, 10, 40, 1000, 3}};
   const auto together = [&](int share) {
-    Scenarios scenarios(1, 64);
+    Scenarios scenarios(1);
     scenarios.begin(1, share);
     int count = 0;
     for (int k = 0; k < 64; ++k) {
@@ -127,7 +127,7 @@ TEST_CASE("in a race nothing goes on once enough prompts are complete") {
   for (int i = 0; i < kPrompts * kSamples; ++i)
     sequences.push_back({i, i % 2, 60, 10, 50, 1000, i / kSamples});
   const auto final_lengths = [&](const Surplus& surplus) {
-    Scenarios scenarios(9, 4);
+    Scenarios scenarios(9);
     scenarios.begin(3, 0, surplus, 2);
     std::vector<int> ends;
     const PlayedGeneration run = scenarios.play(1, sequences, shape, cost, lengths, 64);

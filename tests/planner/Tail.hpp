@@ -20,7 +20,7 @@ struct Tail {
   std::vector<const LayoutShape*> uniform;
   std::vector<int> degrees{1, 2, 4};
   LengthModel lengths{3};
-  Scenarios scenarios{7, 32};
+  Scenarios scenarios{7};
 
   Tail() {
     for (const int tp : degrees) uniform.push_back(&shape(Layout::uniform(tp, chain)));

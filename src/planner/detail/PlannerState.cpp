@@ -20,7 +20,7 @@ constexpr std::size_t kWaysKept = 2;
 constexpr std::int64_t kStateVersion = 6;
 constexpr std::size_t kWord = sizeof(std::int64_t);  // of which the saved state consists
 // Of one decision, as PlanSearch counts it: less than a millisecond, and what its last step takes.
-constexpr std::int64_t kSearchWork = 12288;
+constexpr std::int64_t kSearchWork = 10240;
 // More ranks than these are judged by a sample, of two blocks at least.
 constexpr int kMostRanks = 64;
 
@@ -67,7 +67,7 @@ Planner::State::State(const LatencyProfile& p, const DivisorChain& chain, const 
       cost(profile),
       lengths(o.half_life),
       likeness(o.half_life),
-      scenarios(o.seed, o.scenarios),
+      scenarios(o.seed),
       budget(o.budget_ppm, o.fallback_ppm),
       whole(chain, steps, degrees) {
   const int block = degrees.back(), blocks = std::max(2, kMostRanks / block);
