@@ -17,7 +17,7 @@ enum class RandomPurpose : std::uint8_t {
   kData = 3,        // shuffling, mixing
   kTask = 4,        // task generators
   kInit = 5,        // weights
-  kScenario = 6,    // length scenarios of the predictor
+  kScenario = 6,    // futures of the predictor
   kTest = 7,        // tests, benchmarks, and lengths of a described law
   kScoreInit = 8,   // weights of a scalar head that starts on a language model
 };

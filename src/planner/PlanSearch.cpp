@@ -75,14 +75,14 @@ std::vector<std::vector<SwitchRule>> ways_on(const PlanSetting& setting, const L
 }
 
 PlanSearch::PlanSearch(const PlanSetting& setting, const LayoutShape& here,
-                       std::vector<SequenceState> sequences, int scenarios)
+                       std::vector<SequenceState> sequences, int scenarios, StepPhase phase)
     : setting_(setting),
       here_(here),
       scenarios_(static_cast<std::size_t>(scenarios)),
       loads_(here.curves.size()),
       alive_(static_cast<int>(sequences.size())),
       pricer_(setting.scenarios, sequences, here, setting.cost, setting.lengths,
-              setting.slots_per_rank),
+              setting.slots_per_rank, phase),
       plans_{PricedPlan(stay_in(here.layout))} {
   for (const SequenceState& s : sequences) {
     ReplicaLoad& load = loads_[s.replica];

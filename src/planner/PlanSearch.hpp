@@ -46,7 +46,7 @@ class PlanSearch {
  public:
   // Refers to what the setting refers to, and to the shape.
   PlanSearch(const PlanSetting& setting, const LayoutShape& here,
-             std::vector<SequenceState> sequences, int scenarios);
+             std::vector<SequenceState> sequences, int scenarios, StepPhase phase);
 
   // Goes on for about so much work, at least one step: sequences of simulated futures, and
   // replicas, which cost as much as a handful of them. True if the search is done.

@@ -122,13 +122,15 @@ Decision Planner::decide(const Snapshot& snapshot) {
   if (plans.front().rest_ns.empty()) return answer("no layout would be faster now");
   // The mean chooses, in favor of staying if it is the same; the lower quantile of the saving,
   // future by future, has to permit it.
+  const std::int64_t arrival_ns = s.arrival_ns(snapshot);
   std::size_t best = 0;
   std::vector<PriceRange> savings;
   for (std::size_t i = 0; i < plans.size(); ++i) {
     savings.push_back(
         range_of(difference(plans.front().rest_ns, plans[i].rest_ns), s.options.low_percent));
+    const bool meets = i > 0 && plans[i].plan.start == PlanStart::kNow;
     decision.prices.push_back({plans[i].plan, range_of(plans[i].rest_ns, kForecastPercent),
-                               savings.back(), plans[i].cost_ns});
+                               savings.back(), plans[i].cost_ns + (meets ? arrival_ns : 0)});
     if (plans[i].mean() < plans[best].mean()) best = i;
   }
   decision.plan = plans[best].plan;
@@ -147,7 +149,7 @@ Decision Planner::decide(const Snapshot& snapshot) {
   // consultation.
   s.settled = {};
   if (savings[best].low <= 0) return answer("the saving is uncertain");
-  if (!s.budget.affords(plans[best].cost_ns, snapshot.elapsed_ns + plans.front().mean()))
+  if (!s.budget.affords(decision.prices[best].cost_ns, snapshot.elapsed_ns + plans.front().mean()))
     return answer("the switching budget is spent");
   if (snapshot.consultation < s.switching.wait_until) return answer("refused at the last meetings");
   decision.pays = true;
@@ -171,6 +173,7 @@ Confirmation Planner::confirm(const Plan& plan, const Snapshot& snapshot,
     }
   result.moves = place_sequences(here.layout, to.layout, plan.repack, exact);
   result.cost = s.cost.price(here.layout, to, exact, result.moves);
+  result.cost.rendezvous += s.arrival_ns(snapshot);
   const auto answer = [&](bool act, const std::string& reason) {
     result.act = act;
     result.reason = reason;
@@ -183,9 +186,10 @@ Confirmation Planner::confirm(const Plan& plan, const Snapshot& snapshot,
   };
   if (exact.empty()) return answer(false, "nothing left");
   if (!s.fits(to, exact, result.moves)) return answer(false, "it does not fit in the KV cache");
-  const auto plans = PlanSearch(s.setting(s.whole), here, sequences,
-                                s.scenarios_for(static_cast<int>(sequences.size())))
-                         .compare(to, plan.repack);
+  const auto plans =
+      PlanSearch(s.setting(s.whole), here, sequences,
+                 s.scenarios_for(static_cast<int>(sequences.size())), StepPhase::kBegin)
+          .compare(to, plan.repack);
   result.saving = range_of(difference(plans[0].rest_ns, plans[1].rest_ns), s.options.low_percent);
   if (result.saving.mean <= 0 || result.saving.low <= 0) return answer(false, "it no longer pays");
   return answer(true, "confirmed");

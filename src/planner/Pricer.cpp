@@ -20,19 +20,21 @@ std::int64_t PricedPlan::mean() const {
 }
 
 Pricer::Pricer(Scenarios& scenarios, std::vector<SequenceState> sequences, const LayoutShape& shape,
-               const SwitchCost& cost, const LengthModel& lengths, int slots_per_rank)
+               const SwitchCost& cost, const LengthModel& lengths, int slots_per_rank,
+               StepPhase phase)
     : scenarios_(scenarios),
       sequences_(std::move(sequences)),
       shape_(shape),
       cost_(cost),
       lengths_(lengths),
-      slots_per_rank_(slots_per_rank) {}
+      slots_per_rank_(slots_per_rank),
+      phase_(phase) {}
 
 // Lengths are drawn and sequences placed once for all plans, which go on from copies.
 bool Pricer::play_one(std::size_t scenario) {
   if (played_.size() > scenario) return false;
   played_.push_back(scenarios_.play(static_cast<int>(played_.size()), sequences_, shape_, cost_,
-                                    lengths_, slots_per_rank_));
+                                    lengths_, slots_per_rank_, phase_));
   return true;
 }
 

@@ -30,10 +30,10 @@ class Pricer {
  public:
   // Refers to all arguments but the sequences.
   Pricer(Scenarios& scenarios, std::vector<SequenceState> sequences, const LayoutShape& shape,
-         const SwitchCost& cost, const LengthModel& lengths, int slots_per_rank);
+         const SwitchCost& cost, const LengthModel& lengths, int slots_per_rank, StepPhase phase);
 
-  // Makes one part of what the next scenario of a plan needs and other plans have not had made;
-  // false if nothing is missing. Only for those who want to stop in between: extend() makes all.
+  // Does one part of what extend() needs for the plan's next scenario; false if all is done. For
+  // those who may stop in between.
   bool prepare(const PricedPlan& plan);
   // Prices the plan on its next scenario.
   void extend(PricedPlan& plan);
@@ -54,6 +54,7 @@ class Pricer {
   const SwitchCost& cost_;
   const LengthModel& lengths_;
   int slots_per_rank_;
+  StepPhase phase_;
   std::vector<PlayedGeneration> played_;         // by scenario, at the start
   std::vector<std::vector<std::int64_t>> ends_;  // of their sequences without a switch, ascending
 };

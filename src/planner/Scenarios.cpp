@@ -78,18 +78,17 @@ void Scenarios::begin(std::int64_t iteration, int share, const Surplus& surplus,
   surplus_ = surplus;
   ranks_ = ranks;
   share_ = static_cast<std::uint32_t>(share);
-  sequences_.clear();
-  prompts_.clear();
+  for (Table* table : {&sequences_, &prompts_, &replicas_}) table->pairs.clear();
 }
 
 std::uint32_t Scenarios::uniform(Table& table, std::size_t index, int scenario) {
   const auto pair = static_cast<std::size_t>(scenario / 2);
-  if (table.size() <= pair) table.resize(pair + 1);
-  std::vector<std::uint64_t>& numbers = table[pair];
+  if (table.pairs.size() <= pair) table.pairs.resize(pair + 1);
+  std::vector<std::uint64_t>& numbers = table.pairs[pair];
   while (numbers.size() <= index)
     numbers.push_back(
         random_.bits({RandomPurpose::kScenario, static_cast<std::uint64_t>(iteration_),
-                      numbers.size(), 2 * pair, &table == &prompts_ ? 1u : 0u, 0}));
+                      numbers.size(), 2 * pair, table.key, 0}));
   return static_cast<std::uint32_t>(scenario % 2 == 0 ? numbers[index] >> 32 : numbers[index]);
 }
 
@@ -137,7 +136,7 @@ std::vector<int> Scenarios::lengths(int scenario, std::span<const SequenceState>
 
 PlayedGeneration Scenarios::play(int scenario, std::span<const SequenceState> sequences,
                                  const LayoutShape& shape, const SwitchCost& cost,
-                                 const LengthModel& lengths, int slots_per_rank) {
+                                 const LengthModel& lengths, int slots_per_rank, StepPhase phase) {
   std::vector<int> ends = this->lengths(scenario, sequences, lengths);
   if (!surplus_.is_none()) cut_race(sequences, shape.layout.ranks(), ends);
   PlayedGeneration played(shape, cost, slots_per_rank);
@@ -147,7 +146,26 @@ PlayedGeneration Scenarios::play(int scenario, std::span<const SequenceState> se
                            s.context > 0 ? 0 : s.prompt + s.response});
   }
   played.start();
+  if (phase == StepPhase::kAnywhere)
+    for (std::size_t r = 0; r < played.replicas().size(); ++r)
+      played.begin_within_step(static_cast<int>(r), uniform(replicas_, r, scenario));
   return played;
+}
+
+std::int64_t Scenarios::arrival_ns(std::span<const std::int64_t> step_ns,
+                                   std::span<const int> ranks, int count) {
+  std::int64_t all = 0, waiting = 0;
+  for (const int n : ranks) all += n;
+  for (int k = 0; k < count; ++k) {
+    std::int64_t last = 0, sum = 0;
+    for (std::size_t r = 0; r < step_ns.size(); ++r) {
+      const std::int64_t left = (step_ns[r] * (uniform(replicas_, r, k) >> 16)) >> 16;
+      last = std::max(last, left);
+      sum += ranks[r] * left;
+    }
+    waiting += last - sum / std::max<std::int64_t>(1, all);
+  }
+  return waiting / std::max(1, count);
 }
 
 }  // namespace taper

@@ -27,8 +27,11 @@ struct ExpandOptions {
 };
 std::vector<SequenceState> expand(const Snapshot& snapshot, const ExpandOptions& options);
 
-// The same futures for all plans that are compared: the uniform numbers of (sequence, scenario) and
-// (prompt, scenario) are functions of seed and iteration alone.
+// Where replicas are in their steps: all at the begin of one, as after a meeting, or anywhere.
+enum class StepPhase { kBegin, kAnywhere };
+
+// The same futures for all plans that are compared: the uniform numbers of (sequence, scenario),
+// (prompt, scenario) and (replica, scenario) are functions of seed and iteration alone.
 class Scenarios {
  public:
   explicit Scenarios(std::uint64_t seed) : random_(seed) {}
@@ -39,17 +42,25 @@ class Scenarios {
   // The final lengths of the given sequences in one scenario, if all go on to their ends.
   std::vector<int> lengths(int scenario, std::span<const SequenceState> sequences,
                            const LengthModel& model);
-  // The given sequences, played in the layout, with the lengths of one scenario, at time 0. In a
-  // race no sequence goes on once its prompt has enough responses, or enough prompts have. Fewer
-  // ranks stand for a part of the generation.
+  // The given sequences, played in the layout, with the lengths of one scenario. Clocks of
+  // replicas are 0 or, anywhere in their steps, at the ends of these. In a race no sequence goes on
+  // once its prompt has enough responses, or enough prompts have. Fewer ranks stand for a part of
+  // the generation.
   PlayedGeneration play(int scenario, std::span<const SequenceState> sequences,
                         const LayoutShape& shape, const SwitchCost& cost,
-                        const LengthModel& lengths, int slots_per_rank);
+                        const LengthModel& lengths, int slots_per_rank, StepPhase phase);
+  // How long a rank waits until all have ended their steps, in the mean over `count` scenarios;
+  // step_ns, ranks: of each replica.
+  std::int64_t arrival_ns(std::span<const std::int64_t> step_ns, std::span<const int> ranks,
+                          int count);
 
  private:
   // Two 32-bit numbers, those of two scenarios, by pair of scenarios and by sequence or prompt;
   // grown as needed, so that few scenarios of many sequences need few numbers.
-  using Table = std::vector<std::vector<std::uint64_t>>;
+  struct Table {
+    std::uint32_t key;  // tells the tables apart
+    std::vector<std::vector<std::uint64_t>> pairs{};
+  };
   std::uint32_t uniform(Table& table, std::size_t index, int scenario);
   std::uint32_t uniform(std::size_t place, const SequenceState& sequence, int scenario);
   void cut_race(std::span<const SequenceState> sequences, int ranks,
@@ -60,7 +71,7 @@ class Scenarios {
   std::uint32_t share_ = 0;
   Surplus surplus_;
   int ranks_ = 1;
-  Table sequences_, prompts_;
+  Table sequences_{0}, prompts_{1}, replicas_{2};
 };
 
 }  // namespace taper

@@ -18,7 +18,7 @@ struct Searching : Tail {
         degrees,   steps,
         cost,      lengths,
         scenarios, [this](const Layout& layout) -> const LayoutShape& { return shape(layout); }};
-    return {setting, *uniform.front(), sequences(count), 32};
+    return {setting, *uniform.front(), sequences(count), 32, StepPhase::kAnywhere};
   }
 };
 

@@ -18,7 +18,8 @@ constexpr int kScenarios = 8;
 
 // Plans for a tail in four replicas of one rank.
 struct Pricing : Tail {
-  Pricer pricer{scenarios, sequences(kSequences), *uniform[0], cost, lengths, 32};
+  Pricer pricer{scenarios, sequences(kSequences), *uniform[0], cost, lengths,
+                32,        StepPhase::kBegin};
   PricedPlan stay{stay_in(uniform[0]->layout)};
 
   // One replica of four ranks as soon as at most `alive` sequences are left.
@@ -82,6 +83,49 @@ TEST_CASE_METHOD(Pricing, "a switch that happens now has its cost, and nothing t
     run.switch_to(*uniform[2], Repack::kNo);
     CHECK(now.rest_ns[k] == run.finish());
   }
+}
+
+TEST_CASE_METHOD(Pricing,
+                 "a switch now waits for the last of the ranks that are anywhere in a step") {
+  constexpr int kMany = 48;
+  Pricer within(scenarios, sequences(kSequences), *uniform[0], cost, lengths, 32,
+                StepPhase::kAnywhere);
+  PricedPlan now = merge(kSequences);
+  within.price(now, kMany);
+  CHECK(now.cost_ns == pricer.played(0).plan_change(*uniform[2], Repack::kNo).cost.total());
+  std::vector<std::int64_t> step_ns;
+  for (const PlayedReplica& r : pricer.played(0).replicas()) step_ns.push_back(r.step_ns());
+  std::vector<std::set<std::int64_t>> places(4);
+  std::vector<std::int64_t> sums(4);
+  std::int64_t waiting = 0;
+  for (std::size_t k = 0; k < kMany; ++k) {
+    PlayedGeneration run = within.played(k);
+    std::int64_t last = 0, sum = 0;
+    for (std::size_t r = 0; r < 4; ++r) {
+      const std::int64_t left = run.replicas()[r].clock();
+      CHECK(left <= step_ns[r]);
+      places[r].insert(left);
+      sums[r] += left;
+      last = std::max(last, left);
+      sum += left;
+    }
+    waiting += last - sum / 4;
+    run.switch_to(*uniform[2], Repack::kNo);
+    CHECK(run.clock() == last + now.cost_ns);
+    CHECK(now.rest_ns[k] == run.finish());
+  }
+  // All over the step, and half through it in the mean.
+  for (std::size_t r = 0; r < 4; ++r) {
+    CHECK(places[r].size() == kMany);
+    CHECK(sums[r] > kMany * step_ns[r] / 3);
+    CHECK(sums[r] < kMany * step_ns[r] * 2 / 3);
+  }
+  CHECK(scenarios.arrival_ns(step_ns, std::vector<int>(4, 1), kMany) == waiting / kMany);
+  CHECK(scenarios.arrival_ns(std::vector<std::int64_t>{1000}, std::vector<int>{4}, kMany) == 0);
+  // A large group counts for each of its ranks: here it is nearly always the last.
+  const std::vector<std::int64_t> slow{1'000'000, 1};
+  CHECK(scenarios.arrival_ns(slow, std::vector<int>{3, 1}, kMany) <
+        scenarios.arrival_ns(slow, std::vector<int>{1, 3}, kMany) / 2);
 }
 
 TEST_CASE_METHOD(Pricing, "one scenario at a time gives the price of all at once") {

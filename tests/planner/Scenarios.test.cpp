@@ -78,7 +78,8 @@ TEST_CASE("scenarios are a function of seed, iteration, sequence and number") {
   const auto time = [&](std::uint64_t seed, std::int64_t iteration, int scenario) {
     Scenarios scenarios(seed);
     scenarios.begin(iteration, 0);
-    return scenarios.play(scenario, sequences, shape, cost, lengths, 64).finish();
+    return scenarios.play(scenario, sequences, shape, cost, lengths, 64, StepPhase::kBegin)
+        .finish();
   };
   CHECK(time(1, 1, 5) == time(1, 1, 5));
   CHECK(time(1, 1, 5) != time(1, 1, 6));
@@ -100,7 +101,7 @@ TEST_CASE("responses of one prompt end together as often as the share says") {
     scenarios.begin(1, share);
     int count = 0;
     for (int k = 0; k < 64; ++k) {
-      const auto ends = scenarios.play(k, pair, shape, cost, lengths, 64).ends();
+      const auto ends = scenarios.play(k, pair, shape, cost, lengths, 64, StepPhase::kBegin).ends();
       count += ends[0] == ends[1];
     }
     return count;
@@ -130,7 +131,8 @@ TEST_CASE("in a race nothing goes on once enough prompts are complete") {
     Scenarios scenarios(9);
     scenarios.begin(3, 0, surplus, 2);
     std::vector<int> ends;
-    const PlayedGeneration run = scenarios.play(1, sequences, shape, cost, lengths, 64);
+    const PlayedGeneration run =
+        scenarios.play(1, sequences, shape, cost, lengths, 64, StepPhase::kBegin);
     for (const PlayedReplica& r : run.replicas())
       for (const SimulatedSequence& s : r.sequences()) {
         ends.resize(std::max<std::size_t>(ends.size(), s.id + 1));

@@ -98,9 +98,10 @@ std::optional<std::vector<PricedPlan>> Planner::State::search_on(const Snapshot&
     const Snapshot seen = sampled ? sample_of(snapshot, cluster.chain(), degrees.back()) : snapshot;
     const int count = seen.alive();
     search.reset();
-    search.emplace(Search{snapshot.epoch, snapshot.alive(), count,
-                          PlanSearch(setting(cluster), cluster.shape(seen.layout),
-                                     expand(seen, expansion()), scenarios_for(count))});
+    search.emplace(
+        Search{snapshot.epoch, snapshot.alive(), count,
+               PlanSearch(setting(cluster), cluster.shape(seen.layout), expand(seen, expansion()),
+                          scenarios_for(count), StepPhase::kAnywhere)});
   }
   if (!search->plans.advance(kSearchWork)) return std::nullopt;
   std::vector<PricedPlan> plans = search->plans.plans();
@@ -140,6 +141,18 @@ ExpandOptions Planner::State::expansion() const {
           most_readers(samples, mean_prompt(), work.max_new_tokens)};
 }
 
+std::int64_t Planner::State::arrival_ns(const Snapshot& snapshot) {
+  std::vector<std::int64_t> step_ns;
+  std::vector<int> ranks;
+  for (std::size_t r = 0; r < snapshot.replicas.size(); ++r) {
+    const LayoutGroup& group = snapshot.layout.groups()[r];
+    const ReplicaSnapshot& replica = snapshot.replicas[r];
+    step_ns.push_back(steps.curve(group).decode_ns(replica.running(), replica.context));
+    ranks.push_back(group.tp);
+  }
+  return scenarios.arrival_ns(step_ns, ranks, scenarios_for(snapshot.alive()));
+}
+
 std::int64_t Planner::State::expected_ns(std::size_t degree) {
   Cluster& cluster = sample ? *sample : whole;
   const LayoutShape& shape = *cluster.uniform()[degree];
@@ -148,7 +161,7 @@ std::int64_t Planner::State::expected_ns(std::size_t degree) {
   const auto sequences = initial_sequences(std::max(1, count), work.samples, mean_prompt(),
                                            work.max_new_tokens, shape.layout);
   const int futures = std::clamp(kFirstDraws / std::max(1, count), kFewFutures, options.scenarios);
-  Pricer pricer(scenarios, sequences, shape, cost, lengths, work.slots_per_rank);
+  Pricer pricer(scenarios, sequences, shape, cost, lengths, work.slots_per_rank, StepPhase::kBegin);
   std::vector<std::vector<SwitchRule>> ways{{}};
   if (options.mode == PlannerMode::kAdaptive && options.look_ahead)
     ways = ways_on(setting(cluster), shape, count, mean_prompt() + work.max_new_tokens / 4);

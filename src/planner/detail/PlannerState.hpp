@@ -43,6 +43,8 @@ struct Planner::State {
   std::optional<std::vector<PricedPlan>> search_on(const Snapshot& snapshot);
   int scenarios_for(int sequences) const;  // of one decision on so many sequences
   ExpandOptions expansion() const;
+  // How long a rank waits for the last one at a meeting that is decided on now, in the mean.
+  std::int64_t arrival_ns(const Snapshot& snapshot);
   std::int64_t mean_prompt() const { return work.prompt_tokens / std::max(1, work.sequences); }
   // A whole generation started in the uniform layout of that degree, with the switches that are
   // likely to follow.
