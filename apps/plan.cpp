@@ -29,9 +29,9 @@ namespace {
 struct Arguments {
   std::string run_file, output, json;
   std::vector<std::string> assignments;
-  int ranks = 0;       // 0: those that are started
-  int measure = 0;     // placements that are tried
-  int iterations = 3;  // of a trial
+  int ranks = 0;                          // 0: those that are started
+  int measure = 0;                        // placements that are tried
+  int iterations = kFirstTimedIteration;  // of a trial
   PlanOptions plan;
 };
 
@@ -55,7 +55,9 @@ void declare(param::CommandLine& line, Arguments& a) {
                "trains some iterations in the best N placements and in those of the strategies, "
                "and prints the times beside the predicted ones")
       .at_least(0);
-  line.integer("iterations", a.iterations, "N", "iterations of such a trial").at_least(2);
+  line.integer("iterations", a.iterations, "N",
+               "iterations of such a trial, timed from the third on")
+      .at_least(kFirstTimedIteration);
   line.text("output", a.output, "FILE", "writes the best placement, for Placement/File");
   line.text("json", a.json, "FILE", "writes one JSON line per placement");
 }

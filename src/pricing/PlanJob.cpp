@@ -24,7 +24,8 @@ namespace {
 
 namespace fs = std::filesystem;
 
-constexpr int kGenerations = 3;  // that are played; the last one counts
+// Generations that are played; the last one counts: it is the first that trials time.
+constexpr int kGenerations = kFirstTimedIteration;
 constexpr double kGiB = 1 << 30;
 
 double seconds_of(std::int64_t ns) {
@@ -253,6 +254,7 @@ void drop_too_large(PlannedPlacements& plans, const RunOptions& run, const Ranks
 std::optional<double> time_placement(const RunOptions& run, const Ranks& ranks,
                                      const MakeTrainJob& make, const fs::path& directory,
                                      int iterations) {
+  TAPER_EXPECT(iterations >= kFirstTimedIteration);
   on_rank_0(ranks, [&] {
     TAPER_VALIDATE(!fs::exists(directory),
                    path_text(directory) << " is in the way of a trial (left by an earlier one?); "
@@ -281,7 +283,7 @@ std::optional<double> time_placement(const RunOptions& run, const Ranks& ranks,
           if (name == "timing_s/step") step = value;
           if (name == "timing_s/save_checkpoint") saved = value;
         }
-        if (record.iteration < 2 || step == 0) continue;
+        if (record.iteration < kFirstTimedIteration || step == 0) continue;
         sum += step - saved;
         ++count;
       }

@@ -77,8 +77,11 @@ std::string memory_problem(const RunOptions& placed, const Ranks& ranks, const M
 void drop_too_large(PlannedPlacements& plans, const RunOptions& run, const Ranks& ranks,
                     const PlanOptions& options, const MakeTrainJob& make);
 
+// In the first iteration memory is touched for the first time, in the second that of a reference.
+constexpr int kFirstTimedIteration = 3;
+
 // Trains `iterations` iterations with the models so placed, in `directory`, which must not exist
-// and is removed afterwards: the mean time of an iteration without the first one and without
+// and is removed afterwards: the mean time of an iteration from kFirstTimedIteration on, without
 // checkpoints, in seconds; nothing if a stop request came. Collective over the world.
 std::optional<double> time_placement(const RunOptions& run, const Ranks& ranks,
                                      const MakeTrainJob& make,

@@ -7,9 +7,11 @@
 
 Of all placements that the prices tell apart, --count are trained for a few iterations: the best one, that of all models
 on all ranks, and others spread evenly over the predicted times. They alternate in each of --rounds rounds; the time of
-an iteration is the mean without the first one, and the median over rounds counts. Start profile and this program in the
-same way (launcher, network). The last line has Spearman's rank correlation, the median of |predicted / measured - 1|,
-how much slower the chosen placement is than the fastest measured one, and how much faster than all models on all ranks.
+an iteration is the mean from the third one on, and the median over rounds counts. (The first touches memory, the second
+that of a reference; with prescribed lengths, the third is the one that is priced.) Start profile and this program in
+the same way (launcher, network). The last line has Spearman's rank correlation, the median of |predicted / measured -
+1|, how much slower the chosen placement is than the fastest measured one, and how much faster than all models on all
+ranks.
 """
 
 import argparse
@@ -59,7 +61,7 @@ def iteration_seconds(options, folder, placement):
     call([*launch, *options_of(options), *assignments(values)])
     lines = [json.loads(line) for line in (output / "metrics.jsonl").read_text().splitlines()]
     steps = [x["timing_s/step"] - x.get("timing_s/save_checkpoint", 0) for x in lines if "timing_s/step" in x]
-    return statistics.mean(steps[1:])
+    return statistics.mean(steps[2:])
 
 
 def ranks_of(values):
@@ -88,9 +90,11 @@ def main():
     parser.add_argument("--set", action="append", default=[], metavar="NAME=VALUE", help="another parameter")
     parser.add_argument("--count", type=int, default=24)
     parser.add_argument("--rounds", type=int, default=2)
-    parser.add_argument("--iterations", type=int, default=4)
+    parser.add_argument("--iterations", type=int, default=4, help="of a trial, at least 3")
     parser.add_argument("--launcher", default="mpiexec -n 2 -bind-to core")
     options = parser.parse_args()
+    if options.iterations < 3:
+        parser.error("--iterations must be at least 3: the first two are not counted")
     with tempfile.TemporaryDirectory() as scratch:
         folder = Path(scratch)
         flat, found = placements(options, folder)
@@ -100,6 +104,7 @@ def main():
         tried += [others[int((i + 0.5) * len(others) / wanted)] for i in range(wanted)]
         of_flat = tried.index(flat) if flat in tried else 0
         times = [[] for _ in tried]
+        iteration_seconds(options, folder, tried[0])  # the first start on a machine is slower
         for _ in range(options.rounds):
             for placement, seconds in zip(tried, times):
                 seconds.append(iteration_seconds(options, folder, placement))

@@ -32,7 +32,7 @@ def main() -> None:
 
         call(["profile", "--model", model, "--output", profile, "--budget", 2, "--passes"])
         table = call([*words("plan", "run"), "--profile", profile, "--output", plan, "--json", folder / "plans.jsonl",
-                      "--measure", 1, "--iterations", 2])
+                      "--measure", 1])
         check("flattening" in table and "all that there are" in table, "there is no table", table)
         lines = [json.loads(line) for line in (folder / "plans.jsonl").read_text().splitlines()]
         best = next(line for line in lines if line["name"] == "1")
