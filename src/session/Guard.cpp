@@ -23,11 +23,10 @@ int end_all_ranks(ExitCode code) {
   MPI_Finalized(&finalized);
   if (initialized != 0 && finalized == 0) {
     MPI_Comm_size(MPI_COMM_WORLD, &ranks);
-    if (ranks > 1) {
-      // The launcher ends everybody at once and drops what it has not yet read of their output.
+    // The launcher ends everybody at once and drops what it has not yet read of their output.
+    if (ranks > 1 || is_one_of_several(process_environment))
       std::this_thread::sleep_for(kTimeToBeRead);
-      MPI_Abort(MPI_COMM_WORLD, static_cast<int>(code));
-    }
+    if (ranks > 1) MPI_Abort(MPI_COMM_WORLD, static_cast<int>(code));
     finalize_alone(code);
   }
   return static_cast<int>(code);
