@@ -2,6 +2,7 @@
 #include "pricing/RunPrices.hpp"
 
 #include <algorithm>
+#include <iterator>
 #include <map>
 #include <memory>
 #include <numeric>
@@ -46,6 +47,14 @@ std::size_t index_of_profile(const std::vector<const LatencyProfile*>& profiles,
   return static_cast<std::size_t>(at - profiles.begin());
 }
 
+Ownership united(const Ownership& a, const Ownership& b) {
+  Ownership all(a.size());
+  for (std::size_t piece = 0; piece < a.size(); ++piece)
+    std::set_union(a[piece].begin(), a[piece].end(), b[piece].begin(), b[piece].end(),
+                   std::back_inserter(all[piece]));
+  return all;
+}
+
 // Prices of one run. Models of one shape share a profile.
 class RunPrices {
  public:
@@ -87,28 +96,43 @@ class RunPrices {
     return costs;
   }
 
-  // Needed minus held, each piece from one owner: the rank that sends or receives most counts.
+  // What bringing the generation its weights adds to optimizer steps, which were measured with
+  // weights of the degree of training: ranks that train bring smaller degrees' once a step, other
+  // ranks get theirs once.
   std::int64_t publish_ns(const ModelLayout& trained, const ModelLayout& used) const {
-    if (trained.ranks().contains(used.ranks())) return 0;
+    const bool trains = trained.ranks().contains(used.ranks());
+    if (trains && used.grid.tp >= trained.grid.tp) return 0;
     const auto key = std::pair(to_string(trained), to_string(used));
     if (const auto known = published_.find(key); known != published_.end()) return known->second;
     const ParamTable& table = policy_files_.table;
-    const std::vector<std::int64_t> bytes = table.piece_bytes();
-    std::vector<std::int64_t> sent(chain_.ranks()), received(chain_.ranks());
-    for (const PieceMove& move :
-         plan_moves(owned_pieces(table, chain_, trained),
-                    held_pieces(table, chain_, used, trained.ranks()), bytes)) {
-      sent[move.from] += bytes[move.piece];
-      received[move.to] += bytes[move.piece];
-    }
-    const std::int64_t most = std::max(*std::max_element(sent.begin(), sent.end()),
-                                       *std::max_element(received.begin(), received.end()));
+    const Ownership owners = owned_pieces(table, chain_, trained);
     const MoveCost link = slowest_link();
-    return published_[key] =
-               most * link.ps_per_byte / 1000 + link.latency_ns * std::ssize(table.tensors());
+    std::int64_t bytes = 0, times = 1;
+    if (trains) {
+      const Ownership own = held_pieces(table, chain_, trained);
+      bytes = most_bytes(owners, united(own, held_pieces(table, chain_, used))) -
+              most_bytes(owners, own);
+      times = run_.training.mini_batches * run_.training.epochs;
+    } else {
+      bytes = most_bytes(owners, held_pieces(table, chain_, used, trained.ranks()));
+    }
+    return published_[key] = times * (bytes * link.ps_per_byte / 1000 +
+                                      link.latency_ns * std::ssize(table.tensors()));
   }
 
  private:
+  // Needed minus held, each piece from one owner: of the rank that sends or receives most.
+  std::int64_t most_bytes(const Ownership& owners, const Ownership& holders) const {
+    const std::vector<std::int64_t> bytes = policy_files_.table.piece_bytes();
+    std::vector<std::int64_t> sent(chain_.ranks()), received(chain_.ranks());
+    for (const PieceMove& move : plan_moves(owners, holders, bytes)) {
+      sent[move.from] += bytes[move.piece];
+      received[move.to] += bytes[move.piece];
+    }
+    return std::max(*std::max_element(sent.begin(), sent.end()),
+                    *std::max_element(received.begin(), received.end()));
+  }
+
   const CallPrices& prices_of(const std::string& name, const ModelConfig& config) const {
     std::vector<const LatencyProfile*> profiles;
     for (const auto& prices : prices_) profiles.push_back(&prices->profile());

@@ -110,6 +110,15 @@ TEST_CASE("layouts are those that chain, model and profile have") {
   // One rank trains, two others generate: each gets the whole model.
   CHECK(costs.publish_ns({2, {1, 1}}, {0, {1, 2}}) > costs.publish_ns({2, {1, 1}}, {0, {1, 1}}));
   CHECK(costs.publish_ns({0, {1, 2}}, {0, {1, 1}}) == 0);
+  // Ranks that train half of the model and generate with all of it get the other half at each step;
+  // with the smaller degree they have what they need.
+  const std::int64_t halves = costs.publish_ns({0, {2, 1}}, {0, {1, 2}});
+  CHECK(halves > 0);
+  CHECK(costs.publish_ns({0, {1, 2}}, {0, {2, 1}}) == 0);
+  RunOptions twice = run;
+  twice.training.mini_batches = 2 * run.training.mini_batches;
+  CHECK(price_run(twice, DivisorChain({1, 2, 4}), {profile_by_rows({1, 2})}, {six_samples()})
+            .publish_ns({0, {2, 1}}, {0, {1, 2}}) == 2 * halves);
 }
 
 TEST_CASE("generations that are bound to all ranks have no other place") {
