@@ -13,8 +13,9 @@ constexpr std::size_t kFewScenarios = 8;
 // ended however few it has, and at the end of a generation on many ranks most have one or none. It
 // need not be exact: it only says how far one consultation gets.
 constexpr std::int64_t kReplicaWork = 8;
-// Futures beyond this work outgrow the inner caches and cost several times as much.
-constexpr std::int64_t kCachedWork = 1024, kUncachedFactor = 4;
+// Futures beyond this work outgrow the first cache and cost half as much again, beyond this one the
+// second, and several times as much.
+constexpr std::int64_t kFirstCacheWork = 256, kCachedWork = 1024, kUncachedFactor = 4;
 
 std::size_t best_of(const std::vector<PricedPlan>& plans) {
   std::size_t best = 0;
@@ -167,7 +168,8 @@ bool PlanSearch::extend_one(std::size_t scenarios) {
   const auto next = std::find_if(plans_.begin(), plans_.end(),
                                  [&](const PricedPlan& p) { return p.rest_ns.size() < scenarios; });
   if (next == plans_.end()) return false;
-  if (!pricer_.prepare(*next)) pricer_.extend(*next);
+  prepares_ = pricer_.prepare(*next);
+  if (!prepares_) pricer_.extend(*next);
   return true;
 }
 
@@ -201,7 +203,8 @@ void PlanSearch::keep_the_best() {
   stage_ = Stage::kAll;
 }
 
-void PlanSearch::step() {
+bool PlanSearch::step() {
+  prepares_ = false;
   switch (stage_) {
     case Stage::kTargets:
       begin();
@@ -226,17 +229,21 @@ void PlanSearch::step() {
     case Stage::kDone:
       break;
   }
+  return !prepares_;
 }
 
 bool PlanSearch::advance(std::int64_t work) {
   std::int64_t step_work = alive_ + kReplicaWork * static_cast<std::int64_t>(loads_.size());
-  if (step_work > kCachedWork) step_work *= kUncachedFactor;
+  if (step_work > kCachedWork)
+    step_work *= kUncachedFactor;
+  else if (step_work > kFirstCacheWork)
+    step_work += step_work / 2;
   // A step of the merge runs every sequence in a group of each degree.
   const auto degrees = static_cast<std::int64_t>(setting_.degrees.size());
   do {
-    work -= stage_ == Stage::kMerge ? degrees * step_work : step_work;
-    step();
-  } while (stage_ != Stage::kDone && work > 0);
+    const std::int64_t whole = stage_ == Stage::kMerge ? degrees * step_work : step_work;
+    work -= step() ? whole : whole / 2;
+  } while (stage_ != Stage::kDone && work >= step_work);
   return stage_ == Stage::kDone;
 }
 

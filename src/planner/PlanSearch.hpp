@@ -48,7 +48,7 @@ class PlanSearch {
   PlanSearch(const PlanSetting& setting, const LayoutShape& here,
              std::vector<SequenceState> sequences, int scenarios, StepPhase phase);
 
-  // Goes on for about so much work, at least one step: sequences of simulated futures, and
+  // Goes on for at most so much work, but one step at least: sequences of simulated futures, and
   // replicas, which cost as much as a handful of them. True if the search is done.
   bool advance(std::int64_t work);
 
@@ -74,7 +74,8 @@ class PlanSearch {
   bool extend_one(std::size_t scenarios);
   // After a few scenarios, those that may turn out best.
   void keep_the_best();
-  void step();
+  // False if it only prepared a future, which is about half the work of pricing a plan on it.
+  bool step();
 
   PlanSetting setting_;
   const LayoutShape& here_;
@@ -85,7 +86,8 @@ class PlanSearch {
   Pricer pricer_;
   Stage stage_ = Stage::kTargets;
   std::vector<const LayoutShape*> targets_;
-  bool repack_ = false;  // whether it evens out the layout as it is
+  bool repack_ = false;    // whether it evens out the layout as it is
+  bool prepares_ = false;  // whether the present step prepares a future
   std::optional<MergeSearch> merge_;
   std::size_t merged_ = 0;    // scenarios of it
   std::size_t finished_ = 0;  // plans, at the end of the search

@@ -19,8 +19,8 @@ constexpr int kFirstDraws = 2 * kMostDraws, kFewFutures = 4;
 constexpr std::size_t kWaysKept = 2;
 constexpr std::int64_t kStateVersion = 6;
 constexpr std::size_t kWord = sizeof(std::int64_t);  // of which the saved state consists
-// Of one decision, as PlanSearch counts it: less than a millisecond, and what its last step takes.
-constexpr std::int64_t kSearchWork = 10240;
+// Of one decision, as PlanSearch counts it: about half a millisecond.
+constexpr std::int64_t kSearchWork = 14336;
 // More ranks than these are judged by a sample, of two blocks at least.
 constexpr int kMostRanks = 64;
 
