@@ -31,13 +31,14 @@ std::int64_t MergeSearch::end_of(const PlayedGeneration& played, const LayoutGro
     alone.finish();
     return alone.clock();
   }
+  PlayedReplica merged(steps_->curve(group), slots_per_rank_ * group.tp, 0);
   std::int64_t last = 0;
-  for (std::size_t i = g; i < groups.size() && group.contains(groups[i]); ++i)
-    last = std::max(last, played.replicas()[i].clock());
-  PlayedReplica merged(steps_->curve(group), slots_per_rank_ * group.tp, last);
-  for (; g < groups.size() && group.contains(groups[g]); ++g)
+  for (; g < groups.size() && group.contains(groups[g]); ++g) {
+    last = std::max(last, played.replicas()[g].clock());
     for (const SimulatedSequence& s : played.replicas()[g].sequences()) merged.add(s);
+  }
   merged.start();
+  merged.delay(last);
   merged.finish();
   return merged.clock();
 }

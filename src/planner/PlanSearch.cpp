@@ -164,13 +164,13 @@ void PlanSearch::list_plans() {
   if (repack_) add_now(here_, Repack::kYes, plans_);
 }
 
-bool PlanSearch::extend_one(std::size_t scenarios) {
+PlanSearch::Extended PlanSearch::extend_one(std::size_t scenarios) {
   const auto next = std::find_if(plans_.begin(), plans_.end(),
                                  [&](const PricedPlan& p) { return p.rest_ns.size() < scenarios; });
-  if (next == plans_.end()) return false;
-  prepares_ = pricer_.prepare(*next);
-  if (!prepares_) pricer_.extend(*next);
-  return true;
+  if (next == plans_.end()) return Extended::kNone;
+  if (pricer_.prepare(*next)) return Extended::kPrepared;
+  pricer_.extend(*next);
+  return Extended::kPriced;
 }
 
 void PlanSearch::keep_the_best() {
@@ -204,7 +204,7 @@ void PlanSearch::keep_the_best() {
 }
 
 bool PlanSearch::step() {
-  prepares_ = false;
+  Extended extended = Extended::kNone;
   switch (stage_) {
     case Stage::kTargets:
       begin();
@@ -217,10 +217,12 @@ bool PlanSearch::step() {
       stage_ = Stage::kFew;
       break;
     case Stage::kFew:
-      if (!extend_one(std::min(kFewScenarios, scenarios_))) keep_the_best();
+      extended = extend_one(std::min(kFewScenarios, scenarios_));
+      if (extended == Extended::kNone) keep_the_best();
       break;
     case Stage::kAll:
-      if (!extend_one(scenarios_)) stage_ = Stage::kFinish;
+      extended = extend_one(scenarios_);
+      if (extended == Extended::kNone) stage_ = Stage::kFinish;
       break;
     case Stage::kFinish:
       pricer_.finish(plans_[finished_]);
@@ -229,7 +231,7 @@ bool PlanSearch::step() {
     case Stage::kDone:
       break;
   }
-  return !prepares_;
+  return extended != Extended::kPrepared;
 }
 
 bool PlanSearch::advance(std::int64_t work) {

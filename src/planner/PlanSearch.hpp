@@ -70,8 +70,9 @@ class PlanSearch {
   void list_plans();
   void add_now(const LayoutShape& to, Repack repack, std::vector<PricedPlan>& plans) const;
   void add_later(const LayoutShape& to, Repack repack, std::vector<PricedPlan>& plans) const;
-  // Extends one plan that lacks some of so many scenarios; false if none does.
-  bool extend_one(std::size_t scenarios);
+  enum class Extended { kNone, kPrepared, kPriced };
+  // Prices one plan that lacks some of so many scenarios on its next one, or prepares that.
+  Extended extend_one(std::size_t scenarios);
   // After a few scenarios, those that may turn out best.
   void keep_the_best();
   // False if it only prepared a future, which is about half the work of pricing a plan on it.
@@ -86,8 +87,7 @@ class PlanSearch {
   Pricer pricer_;
   Stage stage_ = Stage::kTargets;
   std::vector<const LayoutShape*> targets_;
-  bool repack_ = false;    // whether it evens out the layout as it is
-  bool prepares_ = false;  // whether the present step prepares a future
+  bool repack_ = false;  // whether it evens out the layout as it is
   std::optional<MergeSearch> merge_;
   std::size_t merged_ = 0;    // scenarios of it
   std::size_t finished_ = 0;  // plans, at the end of the search

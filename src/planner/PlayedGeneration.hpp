@@ -29,9 +29,7 @@ class PlayedGeneration {
 
   void add(int replica, const SimulatedSequence& sequence) { replicas_[replica].add(sequence); }
   void start();
-  void begin_within_step(int replica, std::uint32_t left) {
-    replicas_[replica].begin_within_step(left);
-  }
+  void delay(int replica, std::int64_t ns) { replicas_[replica].delay(ns); }
 
   const Layout& layout() const { return shape_->layout; }
   const std::vector<PlayedReplica>& replicas() const { return replicas_; }

@@ -32,9 +32,7 @@ class PlayedReplica {
   // Running from the start if its context is there, else waiting, in the order of the calls.
   void add(const SimulatedSequence& sequence);
   void start();  // after the last add
-  // It goes on after that part, in 2^-32, of a step that only decodes, without drafts; its tokens
-  // count for nothing.
-  void begin_within_step(std::uint32_t left) { clock_ += (step_ns() * (left >> 16)) >> 16; }
+  void delay(std::int64_t ns) { clock_ += ns; }
 
   // Steps until the clock passes `until` or nothing is left. ends, if given, receives the times
   // at which sequences ended.

@@ -148,7 +148,7 @@ PlayedGeneration Scenarios::play(int scenario, std::span<const SequenceState> se
   played.start();
   if (phase == StepPhase::kAnywhere)
     for (std::size_t r = 0; r < played.replicas().size(); ++r)
-      played.begin_within_step(static_cast<int>(r), uniform(replicas_, r, scenario));
+      played.delay(static_cast<int>(r), left_ns(played.replicas()[r].step_ns(), r, scenario));
   return played;
 }
 
@@ -159,7 +159,7 @@ std::int64_t Scenarios::arrival_ns(std::span<const std::int64_t> step_ns,
   for (int k = 0; k < count; ++k) {
     std::int64_t last = 0, sum = 0;
     for (std::size_t r = 0; r < step_ns.size(); ++r) {
-      const std::int64_t left = (step_ns[r] * (uniform(replicas_, r, k) >> 16)) >> 16;
+      const std::int64_t left = left_ns(step_ns[r], r, k);
       last = std::max(last, left);
       sum += ranks[r] * left;
     }

@@ -63,6 +63,11 @@ class Scenarios {
   };
   std::uint32_t uniform(Table& table, std::size_t index, int scenario);
   std::uint32_t uniform(std::size_t place, const SequenceState& sequence, int scenario);
+  // What a replica anywhere in its step has left of it; its tokens count for nothing. The step is
+  // one that only decodes, without drafts.
+  std::int64_t left_ns(std::int64_t step_ns, std::size_t replica, int scenario) {
+    return (step_ns * (uniform(replicas_, replica, scenario) >> 16)) >> 16;
+  }
   void cut_race(std::span<const SequenceState> sequences, int ranks,
                 std::vector<int>& lengths) const;
 

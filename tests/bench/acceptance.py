@@ -9,12 +9,9 @@ them, later ones draft from earlier ones), and the number of draft tokens. The l
 in a step."""
 import argparse
 import json
-import random
 import sys
 
-from taper_tables import print_head, print_row
-
-RESAMPLES = 2000
+from taper_tables import bootstrap_interval, print_head, print_row
 
 
 def share(counts):
@@ -22,16 +19,10 @@ def share(counts):
     return sum(c[1] for c in counts) / drafted if drafted else None
 
 
-def interval(counts, statistic):
-    values = sorted(v for v in (statistic(random.choices(counts, k=len(counts))) for _ in range(RESAMPLES))
-                    if v is not None)
-    return values[int(0.025 * len(values))], values[int(0.975 * len(values))]
-
-
 def cell(counts):
     if not sum(c[0] for c in counts):
         return ""
-    low, high = interval(counts, share)
+    low, high = bootstrap_interval(counts, share)
     return f"{100 * share(counts):.0f} % ({100 * low:.0f} to {100 * high:.0f}) of {sum(c[0] for c in counts):,}"
 
 
@@ -40,7 +31,6 @@ def main():
     parser.add_argument("--contestant", default="fixed", help="which of the lines (fixed)")
     parser.add_argument("files", nargs="+", metavar="TEMPERATURE=FILE")
     options = parser.parse_args()
-    random.seed(1)
     columns = {}
     for text in options.files:
         temperature, _, file = text.partition("=")
@@ -59,7 +49,7 @@ def main():
 
     def mean(passes):
         return sum(p["tokens_per_step"] for p in passes) / len(passes)
-    print_row("tokens per step", *("{:.2f} ({:.2f} to {:.2f})".format(mean(p), *interval(p, mean))
+    print_row("tokens per step", *("{:.2f} ({:.2f} to {:.2f})".format(mean(p), *bootstrap_interval(p, mean))
                                    for p in columns.values()))
 
 

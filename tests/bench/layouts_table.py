@@ -12,11 +12,10 @@ The parts of a switch are medians, in brackets the 90 % quantile.
 
 import argparse
 import json
-import random
 import statistics
 from pathlib import Path
 
-from taper_tables import print_head, print_row
+from taper_tables import bootstrap_interval, print_head, print_row
 
 
 def read(path, skip):
@@ -30,12 +29,6 @@ def gain(rows, kind, contestant="adaptive"):
     totals = {name: sum(r[kind][name] for r in rows) for name in [*static, contestant]}
     best = min(static, key=lambda name: totals[name])
     return 1.0 - totals[contestant] / totals[best], best
-
-
-def interval(rows, kind, rounds=2000):
-    draw = random.Random(1)
-    gains = sorted(gain(draw.choices(rows, k=len(rows)), kind)[0] for _ in range(rounds))
-    return gains[int(0.025 * rounds)], gains[int(0.975 * rounds)]
 
 
 def percent(value):
@@ -59,7 +52,7 @@ def gains_table(files):
                "gain replayed", "oracle, replayed", "switches")
     for name, rows in files.items():
         live, _ = gain(rows, "seconds")
-        low, high = interval(rows, "seconds")
+        low, high = bootstrap_interval(rows, lambda drawn: gain(drawn, "seconds")[0])
         times = [statistics.median(r["seconds"][s] for r in rows) for s in [*static, "adaptive"]]
         switches = sum(s["done"] for r in rows for s in r["switches"])
         print_row(name, f"{len(rows)}", *(f"{t:.2f}" for t in times),

@@ -3,6 +3,7 @@
 
 import json
 import os
+import random
 import statistics
 import subprocess
 import sys
@@ -28,6 +29,14 @@ def print_head(*titles):
 def band(numbers, form):
     """Their median and, in brackets, the least and the most, each in that format."""
     return f"{statistics.median(numbers):{form}} ({min(numbers):{form}} to {max(numbers):{form}})"
+
+
+def bootstrap_interval(items, statistic, resamples=2000):
+    """A 95 % interval of a statistic of the items; resamples of which it is None do not count."""
+    draw = random.Random(1)
+    drawn = (statistic(draw.choices(items, k=len(items))) for _ in range(resamples))
+    values = sorted(value for value in drawn if value is not None)
+    return values[int(0.025 * len(values))], values[int(0.975 * len(values))]
 
 
 def output_of(command, environment=None):
