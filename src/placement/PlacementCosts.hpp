@@ -71,7 +71,8 @@ struct PlacementCosts {
   // In the order in which scores are made: reward models, the reference, the critic. One of them
   // generates, one is the policy.
   std::vector<PlaceableModel> models;
-  // Of bringing the weights of the policy to ranks that generate and do not train it.
+  // Of bringing the weights of the policy to ranks that generate and do not train it, or that
+  // generate at a smaller degree than they train it at.
   std::function<std::int64_t(const ModelLayout& policy, const ModelLayout& generation)> publish_ns;
   // Of copying samples to blocks and bringing back what they found, in a stage that has blocks.
   std::int64_t exchange_ns = 0;
@@ -84,7 +85,7 @@ struct PlacementCosts {
   // The time of an iteration; `calls`, if it is not null, gets what it consists of.
   std::int64_t iteration_ns(const PlaceChoice& choice,
                             std::vector<PlayedCall>* calls = nullptr) const;
-  // Of publishing beyond the ranks that train.
+  // Of publishing, as publish_ns has it.
   std::int64_t published_ns(const PlaceChoice& choice) const;
   // Of the rank that needs most.
   std::int64_t rank_bytes(const PlaceChoice& choice) const;

@@ -134,17 +134,23 @@ PlacementCosts price_case(const SimulateOptions& o, const ReplayTrace& trace,
   });
   add("generation", ModelRole::kGeneration,
       [&](PlaceOption& p) { p.score_ns = prices.generation_ns(p.layout.grid, chain); });
-  // Every rank that generates and does not train gets its shard in f32; owners send as much of it
-  // each.
-  costs.publish_ns = [o](const ModelLayout& trained, const ModelLayout& used) -> std::int64_t {
-    if (trained.ranks().contains(used.ranks())) return 0;
-    const double shard = o.model.parameters() * 4 / used.grid.tp;
+  // Ranks that only train and generate get what they lack of a smaller degree's shard after each
+  // optimizer step. Otherwise ranks that do not train get their shard once, and owners send equal
+  // parts. All of it in f32.
+  costs.publish_ns = [o, steps](const ModelLayout& trained,
+                                const ModelLayout& used) -> std::int64_t {
+    const double bytes = o.model.parameters() * 4, shard = bytes / used.grid.tp;
+    const auto node = [&](int rank) { return rank / o.machine.ranks_per_node; };
+    const int last = std::max(trained.ranks().end(), used.ranks().end()) - 1;
+    const bool is_near = node(std::min(trained.first, used.first)) == node(last);
+    const double gb_s = is_near ? o.machine.inside.gb_s : o.machine.between.gb_s;
+    if (trained.ranks().contains(used.ranks())) {
+      const double lacks = std::max(0.0, shard - bytes / trained.grid.tp);
+      return static_cast<std::int64_t>(steps.mini_batches * steps.epochs * lacks / gb_s);
+    }
     const int receivers =
         used.grid.ranks() - (used.ranks().contains(trained.ranks()) ? trained.grid.ranks() : 0);
     const double sent = shard * receivers / trained.grid.ranks();
-    const bool is_near = trained.first / o.machine.ranks_per_node ==
-                         (used.ranks().end() - 1) / o.machine.ranks_per_node;
-    const double gb_s = is_near ? o.machine.inside.gb_s : o.machine.between.gb_s;
     return static_cast<std::int64_t>(std::max(shard, sent) / gb_s);
   };
   return costs;

@@ -61,6 +61,23 @@ TEST_CASE("the models of a described iteration have prices on all blocks") {
   CHECK(2 * update({0, {4, 2}}) > update({0, {4, 1}}));
 }
 
+TEST_CASE("ranks that generate at a smaller degree than they train at bring the rest each step") {
+  SimulateOptions o = eight_gpus();
+  const auto publish_ns = [](const PlacementCosts& costs, int trained, int used) {
+    return costs.publish_ns({0, {trained, 8 / trained}}, {0, {used, 8 / used}});
+  };
+  const PlacementCosts costs = costs_of(o);
+  CHECK(publish_ns(costs, 2, 2) == 0);
+  CHECK(publish_ns(costs, 2, 4) == 0);
+  const std::int64_t halves = publish_ns(costs, 2, 1);
+  CHECK(halves > 0);
+  CHECK(publish_ns(costs, 4, 1) > halves);
+  o.training.mini_batches *= 2;
+  CHECK(std::abs(publish_ns(costs_of(o), 2, 1) - 2 * halves) <= 1);
+  o.machine.ranks_per_node = 4;
+  CHECK(publish_ns(costs_of(o), 2, 1) > 4 * halves);
+}
+
 TEST_CASE("slower devices take longer, faster links never do") {
   SimulateOptions o = eight_gpus();
   const std::int64_t before = best_ns(costs_of(o));
