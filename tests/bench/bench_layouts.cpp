@@ -5,11 +5,16 @@
 // replay says of the same lengths, the layout changes with their cost by part. Tokens and log-probs
 // of all of them must be equal bit for bit. tests/bench/layouts_table.py makes the tables.
 //
-// Lengths are those of a described law, replayed (responses end when the law says so), or, with
-// --prompts or --task, those that the model chooses.
+// With --speculation, there is a contestant with drafts beside each of these; each drafts from what
+// it has generated itself.
+//
+// Lengths are those of a described law (responses end when the law says so), or, with --prompts or
+// --task and without --law, those that the model chooses.
 #include <algorithm>
 #include <cstdio>
 #include <map>
+#include <memory>
+#include <optional>
 
 #include "base/Error.hpp"
 #include "base/Random.hpp"
@@ -41,9 +46,11 @@ struct BenchOptions {
   std::string model, profile, prompts, task;
   WeightType type = WeightType::kBf16;
   LengthLaw law = LengthLaw::kHeavyTail;
+  bool is_pinned = true;  // lengths by the law
+  SpeculationOptions speculation;
+  SamplingOptions sampling;
   int generations = 10, sequences = 64, samples = 1, prompt_tokens = 32, max_new_tokens = 512;
   int max_running = 64;
-  std::uint64_t seed = 1;
   double kv_memory_mb = 4096;
   ConsultationOptions consultation;
 };
@@ -56,7 +63,8 @@ class Requests {
     if (!options.prompts.empty()) prompts_ = encode_prompt_file(options.prompts, files, "auto");
     if (options.task.empty()) return;
     const int count = options.generations * options.sequences / options.samples;
-    for (const Prompt& p : held_out_prompts({"", options.task, count}, {}, options.seed, files))
+    for (const Prompt& p :
+         held_out_prompts({"", options.task, count}, {}, options.sampling.seed, files))
       prompts_.push_back(p.tokens);
   }
 
@@ -68,20 +76,21 @@ class Requests {
 
   std::vector<Request> of(int generation) const {
     const int count = options_.sequences / options_.samples;
-    const auto lengths = draw_lengths(options_.law, options_.seed, generation, options_.sequences,
-                                      options_.max_new_tokens);
+    std::vector<int> lengths;
+    if (options_.is_pinned)
+      lengths = draw_lengths(options_.law, options_.sampling.seed, generation, options_.sequences,
+                             options_.max_new_tokens);
     std::vector<Request> list;
     for (int i = 0; i < count; ++i) {
       Request r;
       r.first.prompt = i;
       r.samples = options_.samples;
       r.max_new_tokens = options_.max_new_tokens;
-      if (prompts_.empty()) {
-        r.prompt = random_prompt(generation * count + i);
+      const int number = generation * count + i;
+      r.prompt = prompts_.empty() ? random_prompt(number)
+                                  : prompts_[static_cast<std::size_t>(number) % prompts_.size()];
+      if (options_.is_pinned)
         r.pinned.assign(lengths.begin() + i * r.samples, lengths.begin() + (i + 1) * r.samples);
-      } else {
-        r.prompt = prompts_[static_cast<std::size_t>(generation * count + i) % prompts_.size()];
-      }
       list.push_back(std::move(r));
     }
     return list;
@@ -89,7 +98,8 @@ class Requests {
 
  private:
   std::vector<std::int32_t> random_prompt(int number) const {
-    RandomStream random(options_.seed, RandomPurpose::kTest, 0, static_cast<std::uint64_t>(number));
+    RandomStream random(options_.sampling.seed, RandomPurpose::kTest, 0,
+                        static_cast<std::uint64_t>(number));
     std::vector<std::int32_t> ids;
     for (int i = 0; i < options_.prompt_tokens; ++i)
       ids.push_back(static_cast<std::int32_t>(random.below(files_.valid_ids())));
@@ -101,10 +111,12 @@ class Requests {
   std::vector<std::vector<std::int32_t>> prompts_;
 };
 
-// A planner by the name under which its times are listed.
+// A planner, with drafts or without, by the name under which its times are listed.
 struct Contestant {
   std::string name;
+  Generator* generator = nullptr;
   std::shared_ptr<LayoutPlanner> planner;
+  bool is_adaptive = false, has_drafts = false;
 };
 
 class LayoutBench {
@@ -114,20 +126,20 @@ class LayoutBench {
         files_(files),
         ranks_(ranks),
         requests_(options, files),
-        generator_(generator_options(), options.type, files, ranks, plan_.phase("generation")),
-        model_("model", files, ranks, generator_.smallest_degree()),
-        machine_(read_profile(options.profile)) {
-    model_.add_memory(plan_, options.type);
-    generator_.add_memory(plan_);
+        machine_(read_profile(options.profile)),
+        degrees_(machine_.profile.degrees()) {
+    Generator& plain = add_generator("generation", {});
+    add_contestants(false, [&](const std::string&) { return &plain; });
+    // Each drafts from what it has generated itself.
+    if (options.speculation.is_on())
+      add_contestants(
+          true, [&](const std::string& name) { return &add_generator(name, options.speculation); });
+    model_.emplace("model", files, ranks, plain.smallest_degree());
+    model_->add_memory(plan_, options.type);
     arena_ = make_arena(ranks, plan_);
-    model_.load(options.type, *arena_);
-    generator_.create(model_.packed(), *arena_, files.rope_table(generator_.max_positions()));
-    for (const int tp : machine_.profile.degrees()) {
-      const Layout layout = Layout::uniform(tp, ranks.chain);
-      degrees_.push_back(tp);
-      contestants_.push_back({to_string(layout), std::make_shared<StaticPlanner>(layout)});
-    }
-    contestants_.push_back({"adaptive", generator_.planner()});
+    model_->load(options.type, *arena_);
+    for (const auto& generator : generators_)
+      generator->create(model_->packed(), *arena_, files.rope_table(generator->max_positions()));
   }
 
   void run() {
@@ -136,8 +148,9 @@ class LayoutBench {
   }
 
  private:
-  GeneratorOptions generator_options() const {
+  Generator& add_generator(const std::string& name, const SpeculationOptions& speculation) {
     GeneratorOptions r;
+    r.speculation = speculation;
     r.max_prompt_tokens = requests_.longest_prompt();
     r.max_new_tokens = options_.max_new_tokens;
     r.max_running = options_.max_running;
@@ -145,7 +158,25 @@ class LayoutBench {
     r.kv_memory_mb = options_.kv_memory_mb;
     r.mode = PlannerMode::kAdaptive;
     r.profile = options_.profile;
-    return r;
+    generators_.push_back(
+        std::make_unique<Generator>(r, options_.type, files_, ranks_, plan_.phase(name)));
+    generators_.back()->add_memory(plan_);
+    return *generators_.back();
+  }
+
+  // Every static layout, and the planner; generator_of(name) is what they generate with.
+  template <class GeneratorOf>
+  void add_contestants(bool has_drafts, const GeneratorOf& generator_of) {
+    const std::string suffix = has_drafts ? "/drafts" : "";
+    for (const int tp : degrees_) {
+      const Layout layout = Layout::uniform(tp, ranks_.chain);
+      const std::string name = to_string(layout) + suffix;
+      contestants_.push_back(
+          {name, generator_of(name), std::make_shared<StaticPlanner>(layout), false, has_drafts});
+    }
+    const std::string name = "adaptive" + suffix;
+    Generator* generator = generator_of(name);
+    contestants_.push_back({name, generator, generator->planner(), true, has_drafts});
   }
 
   void warm_up() {
@@ -155,9 +186,10 @@ class LayoutBench {
       r.pinned.clear();
     }
     for (const Contestant& c : contestants_) {
-      if (c.name == "adaptive") continue;
-      generator_.set_planner(c.planner, options_.consultation);
-      generator_.run(requests, {}, {});
+      if (c.is_adaptive && !c.has_drafts) continue;  // its generator is that of static layouts
+      c.generator->set_planner(c.is_adaptive ? contestants_.front().planner : c.planner,
+                               options_.consultation);
+      c.generator->run(requests, {}, {});
     }
   }
 
@@ -166,8 +198,7 @@ class LayoutBench {
     const std::vector<Request> requests = requests_.of(number);
     const bool pinned = !requests.front().pinned.empty();
     const StopOptions stops = pinned ? StopOptions() : GeneratorOptions().stops(files_);
-    SamplingOptions sampling;
-    sampling.seed = options_.seed;
+    SamplingOptions sampling = options_.sampling;
     sampling.iteration = static_cast<std::uint64_t>(number);
     std::map<std::string, double> seconds;
     std::vector<Sample> first;
@@ -175,17 +206,22 @@ class LayoutBench {
     for (std::size_t k = 0; k < contestants_.size(); ++k) {
       const Contestant& c =
           contestants_[(k + static_cast<std::size_t>(number)) % contestants_.size()];
-      generator_.set_planner(c.planner, options_.consultation);
+      c.generator->set_planner(c.planner, options_.consultation);
       barrier(ranks_.world());
       const Timer timer;
-      auto completions = generator_.run(requests, sampling, stops);
+      auto completions = c.generator->run(requests, sampling, stops);
       barrier(ranks_.world());
       seconds[c.name] = timer.seconds();
       SampleSet set(ranks_.world(), as_samples(std::move(completions)));
-      if (c.name == "adaptive") {
+      if (c.has_drafts) {
+        const DecodeTotals decoded = c.generator->report().speculation.total();
+        line["drafts"][c.name] = {{"tokens_per_step", decoded.tokens_per_step()},
+                                  {"acceptance", decoded.acceptance()}};
+      }
+      if (c.is_adaptive) {
         const std::vector<Outcome> outcomes = outcomes_of(set.all());
-        describe(line, outcomes, number);
-        generator_.learn(outcomes);
+        if (!c.has_drafts) describe(line, outcomes, number);
+        c.generator->learn(outcomes);
       }
       std::vector<int> rank_of;
       for (int row = 0; row < set.size(); ++row) rank_of.push_back(row % ranks_.size());
@@ -210,7 +246,8 @@ class LayoutBench {
 
   // The account of an adaptive generation beside what replay says of its lengths.
   void describe(OrderedJson& line, const std::vector<Outcome>& outcomes, int number) const {
-    const GenerationReport& report = generator_.report();
+    const Generator& generator = *generators_.front();
+    const GenerationReport& report = generator.report();
     ReplayTrace trace;
     trace.outcomes = outcomes;
     trace.work.iteration = number;
@@ -234,7 +271,7 @@ class LayoutBench {
       const LayoutGroup group{0, tp};
       const auto profiled = machine_.steps.curve(group).step_ns(8, 8, 8 * 64);
       line["step_factor"][std::to_string(tp)] =
-          static_cast<double>(generator_.planner()->step_ns(group, {8, 8, 0, 8 * 64})) /
+          static_cast<double>(generator.planner()->step_ns(group, {8, 8, 0, 8 * 64})) /
           static_cast<double>(profiled);
     }
     std::vector<ReplaySwitch> made;
@@ -280,26 +317,31 @@ class LayoutBench {
   const Ranks& ranks_;
   Requests requests_;
   MemoryPlan plan_;
-  Generator generator_;
-  InferenceModel model_;
   SimulatedMachine machine_;
-  std::unique_ptr<Arena> arena_;
   std::vector<int> degrees_;
+  std::vector<std::unique_ptr<Generator>> generators_;
   std::vector<Contestant> contestants_;
+  std::optional<InferenceModel> model_;
+  std::unique_ptr<Arena> arena_;
 };
 
 int run(int argc, char** argv) {
   BenchOptions options;
+  options.sampling.seed = 1;
   double period_ms = 1e-6 * static_cast<double>(options.consultation.period_ns);
   param::CommandLine line("bench_layouts", "Times static and adaptive layouts side by side.");
   line.text("model", options.model, "DIR", "Hugging Face directory").required();
   line.text("profile", options.profile, "FILE", "latency profile of it here").required();
-  line.text("prompts", options.prompts, "FILE", "prompts; responses end by themselves");
+  line.text("prompts", options.prompts, "FILE", "prompts, JSON lines; else they are random tokens");
   line.text("task", options.task, "NAME", "prompts of an in-tree task instead");
   line.choice("dtype", options.type, "weights",
               {{"bf16", WeightType::kBf16}, {"f32", WeightType::kF32}});
-  line.choice("law", options.law, "response lengths where there are no prompts",
+  line.choice("law", options.law,
+              "response lengths; with prompts, responses end by themselves if it is not given",
               named_length_laws());
+  line.choice("speculation", options.speculation.mode, "of further contestants",
+              named_speculation_modes());
+  line.number("temperature", options.sampling.temperature, "T", "0: greedy").at_least(0);
   line.integer("generations", options.generations, "N", "of each contestant").at_least(1);
   line.integer("sequences", options.sequences, "N", "responses per generation").at_least(1);
   line.integer("samples", options.samples, "N", "responses per prompt").at_least(1);
@@ -307,13 +349,14 @@ int run(int argc, char** argv) {
   line.integer("max-new-tokens", options.max_new_tokens, "N", "limit of lengths").at_least(1);
   line.integer("max-running", options.max_running, "N", "sequences in flight per rank").at_least(1);
   line.number("kv-memory-mb", options.kv_memory_mb, "MB", "KV cache per rank").above(0);
-  line.integer("seed", options.seed, "S", "of lengths and sampling").at_least(0);
+  line.integer("seed", options.sampling.seed, "S", "of lengths and sampling").at_least(0);
   line.number("period-ms", period_ms, "MS", "between consultations, at least").above(0);
   if (line.parse_or_print_help(argc, argv)) return 0;
   TAPER_VALIDATE(options.sequences % options.samples == 0,
                  "--sequences must be a multiple of --samples");
   TAPER_VALIDATE(options.prompts.empty() || options.task.empty(),
                  "--prompts and --task exclude each other");
+  options.is_pinned = line.given("law") || (options.prompts.empty() && options.task.empty());
   options.consultation.period_ns = static_cast<std::int64_t>(1e6 * period_ms);
   Progress progress;
   MpiSession mpi(argc, argv);

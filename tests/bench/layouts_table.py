@@ -7,7 +7,8 @@
 Every generation was run by each contestant with the same responses, so ratios are paired: the
 gain of a file is the sum over generations, its 95 % interval a bootstrap over generations (2,000
 resamples). `--skip` leaves out first generations, in which the policy knows nothing of lengths.
-The parts of a switch are medians, in brackets the 90 % quantile.
+The parts of a switch are medians, in brackets the 90 % quantile. Files of runs with --speculation
+have a table of the contestants with drafts.
 """
 
 import argparse
@@ -17,18 +18,29 @@ from pathlib import Path
 
 from taper_tables import bootstrap_interval, print_head, print_row
 
+DRAFTS = "/drafts"  # behind the names of contestants
+
 
 def read(path, skip):
     lines = Path(path).read_text(encoding="utf-8").splitlines()
     return [json.loads(line) for line in lines if line.startswith("{")][skip:]
 
 
+def without_drafts(row):
+    return [name for name in row["seconds"] if not name.endswith(DRAFTS)]
+
+
+def static_layouts(row):
+    return [name for name in without_drafts(row) if name != "adaptive"]
+
+
+def total(rows, name, kind="seconds"):
+    return sum(r[kind][name] for r in rows)
+
+
 def gain(rows, kind, contestant="adaptive"):
     """Relative saving of a contestant against the best static layout of all rows."""
-    static = [name for name in rows[0]["seconds"] if name != "adaptive"]
-    totals = {name: sum(r[kind][name] for r in rows) for name in [*static, contestant]}
-    best = min(static, key=lambda name: totals[name])
-    return 1.0 - totals[contestant] / totals[best], best
+    return 1.0 - total(rows, contestant, kind) / min(total(rows, name, kind) for name in static_layouts(rows[0]))
 
 
 def percent(value):
@@ -37,8 +49,7 @@ def percent(value):
 
 def errors(rows):
     """Relative difference of replayed and measured seconds, over contestants and generations."""
-    names = [name for name in rows[0]["seconds"]]
-    return [r["replayed"][n] / r["seconds"][n] - 1.0 for r in rows for n in names]
+    return [r["replayed"][n] / r["seconds"][n] - 1.0 for r in rows for n in without_drafts(r)]
 
 
 def quantile(values, q):
@@ -47,17 +58,40 @@ def quantile(values, q):
 
 
 def gains_table(files):
-    static = [name for name in next(iter(files.values()))[0]["seconds"] if name != "adaptive"]
+    static = static_layouts(next(iter(files.values()))[0])
     print_head("setting", "generations", *(f"{s}, s" for s in static), "adaptive, s", "gain live (95 %)",
                "gain replayed", "oracle, replayed", "switches")
     for name, rows in files.items():
-        live, _ = gain(rows, "seconds")
-        low, high = bootstrap_interval(rows, lambda drawn: gain(drawn, "seconds")[0])
+        live = gain(rows, "seconds")
+        low, high = bootstrap_interval(rows, lambda drawn: gain(drawn, "seconds"))
         times = [statistics.median(r["seconds"][s] for r in rows) for s in [*static, "adaptive"]]
         switches = sum(s["done"] for r in rows for s in r["switches"])
         print_row(name, f"{len(rows)}", *(f"{t:.2f}" for t in times),
-                  f"{percent(live)} ({percent(low)} to {percent(high)})", percent(gain(rows, "replayed")[0]),
-                  percent(gain(rows, "replayed", "oracle")[0]), f"{switches}")
+                  f"{percent(live)} ({percent(low)} to {percent(high)})", percent(gain(rows, "replayed")),
+                  percent(gain(rows, "replayed", "oracle")), f"{switches}")
+
+
+def ratio(rows, contestants, fast):
+    """How much faster than the best of the contestants, with its 95 % interval."""
+    def of(drawn):
+        return min(total(drawn, name) for name in contestants) / total(drawn, fast)
+    low, high = bootstrap_interval(rows, of)
+    return f"{of(rows):.2f}x ({low:.2f} to {high:.2f})"
+
+
+def drafts_table(files):
+    print_head("setting", "generations", "best static layout with drafts, s", "adaptive with drafts, s",
+               "over the best static layout without", "over adaptive without", "over the best static layout with drafts",
+               "tokens per step", "acceptance rate")
+    for name, rows in files.items():
+        static = static_layouts(rows[0])
+        drafting = [s + DRAFTS for s in static]
+        best, both = min(drafting, key=lambda s: total(rows, s)), "adaptive" + DRAFTS
+        tokens = statistics.mean(r["drafts"][both]["tokens_per_step"] for r in rows)
+        acceptance = statistics.mean(r["drafts"][both]["acceptance"] for r in rows)
+        print_row(name, f"{len(rows)}", f"{statistics.median(r['seconds'][best] for r in rows):.2f} ({best})",
+                  f"{statistics.median(r['seconds'][both] for r in rows):.2f}", ratio(rows, static, both),
+                  ratio(rows, ["adaptive"], both), ratio(rows, drafting, both), f"{tokens:.2f}", f"{100 * acceptance:.0f} %")
 
 
 def cost_table(files):
@@ -66,9 +100,9 @@ def cost_table(files):
     for name, rows in files.items():
         off = [abs(e) for e in errors(rows)]
         done = [s for r in rows for s in r["switches"] if s["done"]]
-        total = sum(r["seconds"]["adaptive"] for r in rows)
-        share = sum(s["seconds"] for r in rows for s in r["switches"]) / total
-        consult = sum(r["consultation_s"] for r in rows) / total
+        seconds = total(rows, "adaptive")
+        share = sum(s["seconds"] for r in rows for s in r["switches"]) / seconds
+        consult = sum(r["consultation_s"] for r in rows) / seconds
         costs = "-"
         moved = "-"
         if done:
@@ -110,6 +144,10 @@ def main():
     cost_table(files)
     print()
     parts_table(files)
+    drafted = {name: rows for name, rows in files.items() if len(without_drafts(rows[0])) < len(rows[0]["seconds"])}
+    if drafted:
+        print()
+        drafts_table(drafted)
 
 
 if __name__ == "__main__":
