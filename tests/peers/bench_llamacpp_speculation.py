@@ -36,8 +36,6 @@ from make_smollm2 import hugging_face_name  # noqa: E402
 from taper_tables import band, output_of, print_head, print_row  # noqa: E402
 
 TYPES = {"f16": gguf.GGMLQuantizationType.F16, "bf16": gguf.GGMLQuantizationType.BF16}
-
-
 NO_DRAFTS = "none"
 
 
@@ -182,7 +180,7 @@ def main():
     parser.add_argument("--llama-type", choices=TYPES, default="f16", help="of llama.cpp's weights (f16)")
     parser.add_argument("--bench", required=True, type=Path, help="bench_speculation")
     parser.add_argument("--model", required=True, type=Path, help="Hugging Face directory")
-    parser.add_argument("--draft-model", type=Path, help="Hugging Face directory of one with the same tokens")
+    parser.add_argument("--draft-model", type=Path, help="Hugging Face directory of the model with fewer layers")
     parser.add_argument("--prompts", required=True, type=Path, help="chats, JSON lines")
     parser.add_argument("--count", type=int, default=8, help="prompts")
     parser.add_argument("--max-new-tokens", type=int, default=200)
