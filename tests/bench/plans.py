@@ -9,7 +9,8 @@ Of all placements that the prices tell apart, --count are trained for a few iter
 on all ranks, and others spread evenly over the predicted times. They alternate in each of --rounds rounds; the time of
 an iteration is the mean from the third one on, and the median over rounds counts. (The first touches memory, the second
 that of a reference; with prescribed lengths, the third is the one that is priced.) Start profile and this program in
-the same way (launcher, network). The last line has Spearman's rank correlation, the median of |predicted / measured -
+the same way (launcher, network). --times FILE keeps what was measured, so that a measurement of hours can be
+interrupted: times that it holds are not measured again. The last line has Spearman's rank correlation, the median of |predicted / measured -
 1|, how much slower the chosen placement is than the fastest measured one, and how much faster than all models on all
 ranks.
 """
@@ -31,6 +32,10 @@ def call(command):
         sys.exit(f"{' '.join(map(str, command))} ended with code {done.returncode}:\n{done.stdout[-2000:]}{done.stderr[-2000:]}")
 
 
+def lines_of(path):
+    return [json.loads(line) for line in path.read_text().splitlines()]
+
+
 def placements(options, folder):
     """All that differ in their prices, best first, and flattening."""
     output = folder / "plans.jsonl"
@@ -40,7 +45,7 @@ def placements(options, folder):
     if options.lengths:
         command += ["--lengths", options.lengths]
     call([*command, *options_of(options)])
-    found = [json.loads(line) for line in output.read_text().splitlines()]
+    found = lines_of(output)
     flat = next(p for p in found if p["name"] == "flattening")
     return flat, [p for p in found if p["name"].isdigit()]
 
@@ -59,9 +64,31 @@ def iteration_seconds(options, folder, placement):
     }
     launch = [*options.launcher.split(), options.taper, "train", options.run, "--resume", "none"]
     call([*launch, *options_of(options), *assignments(values)])
-    lines = [json.loads(line) for line in (output / "metrics.jsonl").read_text().splitlines()]
+    lines = lines_of(output / "metrics.jsonl")
     steps = [x["timing_s/step"] - x.get("timing_s/save_checkpoint", 0) for x in lines if "timing_s/step" in x]
     return statistics.mean(steps[2:])
+
+
+def measure(options, folder, tried):
+    """Seconds of an iteration of each placement in each round; those in --times are taken from there."""
+    known = lines_of(options.times) if options.times and options.times.exists() else []
+    kept = {(x["round"], json.dumps(x["settings"])): x["measured_s"] for x in known}
+    times = [[] for _ in tried]
+    started = False
+    for number in range(options.rounds):
+        for placement, seconds in zip(tried, times):
+            settings = placement["settings"]
+            key = (number, json.dumps(settings))
+            if key not in kept:
+                if not started:
+                    iteration_seconds(options, folder, tried[0])  # the first start on a machine is slower
+                    started = True
+                kept[key] = iteration_seconds(options, folder, placement)
+                if options.times:
+                    with options.times.open("a") as file:
+                        print(json.dumps({"round": number, "settings": settings, "measured_s": kept[key]}), file=file)
+            seconds.append(kept[key])
+    return times
 
 
 def ranks_of(values):
@@ -91,6 +118,7 @@ def main():
     parser.add_argument("--count", type=int, default=24)
     parser.add_argument("--rounds", type=int, default=2)
     parser.add_argument("--iterations", type=int, default=4, help="of a trial, at least 3")
+    parser.add_argument("--times", type=Path, help="JSON Lines that keep the measured times; taken from there if measured")
     parser.add_argument("--launcher", default="mpiexec -n 2 -bind-to core")
     options = parser.parse_args()
     if options.iterations < 3:
@@ -103,11 +131,7 @@ def main():
         wanted = min(options.count - len(tried), len(others))
         tried += [others[int((i + 0.5) * len(others) / wanted)] for i in range(wanted)]
         of_flat = tried.index(flat) if flat in tried else 0
-        times = [[] for _ in tried]
-        iteration_seconds(options, folder, tried[0])  # the first start on a machine is slower
-        for _ in range(options.rounds):
-            for placement, seconds in zip(tried, times):
-                seconds.append(iteration_seconds(options, folder, placement))
+        times = measure(options, folder, tried)
         measured = [statistics.median(seconds) for seconds in times]
         predicted = [p["predicted_s"] for p in tried]
         print_head("placement", "predicted, s", "measured, s", "error")
