@@ -2,14 +2,18 @@
 #pragma once
 
 #include <chrono>
+#include <cstdint>
 
 namespace taper {
 
-// Seconds since construction or the last restart(), by the monotonic clock.
+// Time since construction or the last restart(), by the monotonic clock.
 class Timer {
  public:
   Timer() : start_(Clock::now()) {}
   double seconds() const { return std::chrono::duration<double>(Clock::now() - start_).count(); }
+  std::int64_t nanoseconds() const {
+    return std::chrono::duration_cast<std::chrono::nanoseconds>(Clock::now() - start_).count();
+  }
   void restart() { start_ = Clock::now(); }
 
  private:

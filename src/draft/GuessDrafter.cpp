@@ -213,14 +213,17 @@ void GuessDrafter::add_model_guesses(std::span<const DraftAsk> asks,
   if (contexts.empty() || !(is_free || pays)) return;
   const Timer timer;
   const std::vector<DrawnToken> drawn = model_->draw(contexts, sampling_);
+  const auto ns = timer.nanoseconds();
   for (std::size_t i = 0; i < drawn.size(); ++i) {
     if (drawn[i].id < 0) continue;
     Position& p = positions[places[i]];
     p.guesses.push_back({GuessKind::of_model(drawn[i].log_prob), drawn[i].id});
     choose(p);
   }
-  if (is_free) return;
-  const auto ns = static_cast<std::int64_t>(1e9 * timer.seconds());
+  if (is_free) {
+    look_ns_ -= ns;
+    return;
+  }
   if (model_->rows_read() > 2 * std::ssize(contexts)) {
     model_rounds_.reading_ns += ns;
   } else {
@@ -234,12 +237,15 @@ std::vector<std::vector<std::int32_t>> GuessDrafter::propose(std::span<const Dra
   asked_.clear();
   accepted_value_ = 0;
   model_rounds_ = {};
+  look_ns_ = 0;
   unobserved_ = std::ssize(asks);
   bucket_ = static_cast<std::size_t>(length_bucket(unobserved_));
   DraftRoom left = room;
   Drafts drafts = recall_drafts(asks, left.rows);
   if (limits_.threshold >= DraftLimits::kNothing) return drafts;
+  const Timer timer;
   Drafts guessed = guess_drafts(asks, drafts, left);
+  look_ns_ = std::max<std::int64_t>(0, look_ns_ + timer.nanoseconds() - model_rounds_.all_ns());
   for (std::size_t i = 0; i < drafts.size(); ++i)
     if (drafts[i].empty()) drafts[i] = std::move(guessed[i]);
   return drafts;

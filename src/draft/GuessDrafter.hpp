@@ -112,6 +112,8 @@ class GuessDrafter : public Drafter {
   DraftShares reach();
 
   const ModelRounds& model_rounds() const { return model_rounds_; }
+  // What the last drafts took, without the model.
+  std::int64_t look_ns() const { return look_ns_; }
   // The tokens that the last drafts gave, each by its value beside the mean token of a step.
   double accepted_value() const { return accepted_value_; }
 
@@ -191,6 +193,7 @@ class GuessDrafter : public Drafter {
   DraftLimits limits_;
   SamplingOptions sampling_;
   ModelRounds model_rounds_;
+  std::int64_t look_ns_ = 0;
   EndOrder end_order_;
   std::map<ResponseId, std::vector<Position>> asked_;  // of the last propose()
   double accepted_value_ = 0;

@@ -109,7 +109,8 @@ void SuffixIndex::find(DraftSource source, const IndexedText& of,
   const std::int32_t* end = context.data() + context.size();
   const std::uint64_t scope = scope_of(source, of);
   std::int32_t a = chain.newest[context_hash(source, of, end) & (chain.newest.size() - 1)];
-  for (int looked = 0; a >= 0 && looked < kPlaces; a = chain.before[a], ++looked) {
+  const int most_places = kPlaces[static_cast<std::size_t>(source)];
+  for (int looked = 0; a >= 0 && looked < most_places; a = chain.before[a], ++looked) {
     const IndexedText& t = *texts_[arrivals_[a].text];
     const int position = arrivals_[a].position;
     const int most = std::min({kLongestMatch, position, static_cast<int>(context.size())});

@@ -46,7 +46,9 @@ struct IndexedPlace {
 class SuffixIndex {
  public:
   static constexpr int kShortestMatch = 3, kLongestMatch = 32;
-  static constexpr int kPlaces = 24;  // that find() looks at in a chain
+  // That find() looks at in a chain, by source: a few places of whatever has been generated give as
+  // many right guesses as many do.
+  static constexpr std::array<int, kTextSources> kPlaces{24, 24, 4};
 
   // Places are found by this source and by the wider ones.
   explicit SuffixIndex(DraftSource narrowest) : narrowest_(narrowest) {}

@@ -2,7 +2,6 @@
 #include "profile/PassProbe.hpp"
 
 #include <algorithm>
-#include <cmath>
 #include <functional>
 #include <memory>
 #include <numeric>
@@ -134,7 +133,7 @@ class LearningModel {
       barrier(world_.world());
       const Timer timer;
       work();
-      std::vector<std::int64_t> ns{std::llround(timer.seconds() * 1e9)};
+      std::vector<std::int64_t> ns{timer.nanoseconds()};
       all_reduce_max(world_.world(), ns);
       if (i == 0) continue;  // memory is touched, buffers get their size
       times.push_back(std::max<std::int64_t>(1, ns.front()));

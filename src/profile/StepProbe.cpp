@@ -167,7 +167,7 @@ std::vector<std::int64_t> StepProbe::measure(int degree, const StepShape& shape,
     if (!shape.decodes()) place(side, shape, 0);
     const Timer timer;
     engine_->step();
-    if (i >= warm_up) mine.push_back(static_cast<std::int64_t>(timer.seconds() * 1e9));
+    if (i >= warm_up) mine.push_back(timer.nanoseconds());
   }
   engine_->rebind(side.layout, 0, {}, {});
   engine_->set_drafter(nullptr);

@@ -47,7 +47,7 @@ double time_together(const Groups& groups, const std::function<void()>& work) {
     barrier(ranks.world());
     const Timer timer;
     work();
-    if (i > 0) mine.push_back(static_cast<std::int64_t>(timer.seconds() * 1e9));
+    if (i > 0) mine.push_back(timer.nanoseconds());
   }
   std::vector<std::int64_t> all(mine.size() * ranks.size()), slowest;
   all_gather(ranks.world(), all, mine);

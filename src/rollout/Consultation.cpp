@@ -32,10 +32,6 @@ struct Posted {
 constexpr std::size_t kWords = sizeof(Posted) / sizeof(std::int64_t);
 static_assert(std::is_trivially_copyable_v<Posted> && sizeof(Posted) % sizeof(std::int64_t) == 0);
 
-std::int64_t nanoseconds(const Timer& timer) {
-  return static_cast<std::int64_t>(timer.seconds() * 1e9);
-}
-
 std::vector<int> leaders_of(const Layout& layout) {
   std::vector<int> leaders;
   for (const LayoutGroup& group : layout.groups()) leaders.push_back(group.first);
@@ -90,7 +86,7 @@ void Consultation::read_word(ControlWord word) {
 
 // How long the leader's step took, beside what the planner expects of it.
 void Consultation::measure(const StepReport& report) {
-  const std::int64_t now = nanoseconds(clock_);
+  const std::int64_t now = clock_.nanoseconds();
   const int rows = report.decode_rows + report.prefill_rows;
   if (rows > 0) {
     const LayoutGroup& group = layout_.groups()[layout_.replica_of(ranks_.rank())];
@@ -108,12 +104,12 @@ void Consultation::observe(const StepReport& report, const Engine& engine) {
   measure(report);
   if (done_ || stopped_ || decided_) return;
   const bool idle = report.running == 0 && report.waiting == 0;
-  const std::int64_t before = nanoseconds(clock_);
+  const std::int64_t before = clock_.nanoseconds();
   const bool posted = exchange_.is_posted();
   // Who has nothing else to do consults at once; so does who knows what cannot wait.
   if (!posted && (idle || wants_stop_ || pace_.is_due(before))) post(engine);
   if (exchange_.is_posted() && is_complete(idle)) conclude();
-  const std::int64_t now = nanoseconds(clock_);
+  const std::int64_t now = clock_.nanoseconds();
   if (!idle && (posted || exchange_.is_posted())) pace_.add_cost(now - before);
   pace_.resume(now);
 }
@@ -137,14 +133,14 @@ bool Consultation::is_complete(bool idle) {
 }
 
 void Consultation::post(const Engine& engine) {
-  Posted mine{engine.snapshot(), nanoseconds(clock_), switched_ns_, wants_stop_ ? 1 : 0};
+  Posted mine{engine.snapshot(), clock_.nanoseconds(), switched_ns_, wants_stop_ ? 1 : 0};
   mine.replica.speed = pace_.speed();
   mine.replica.drafts = drafts_;
   std::vector<std::int64_t> words(kWords + (race_ == nullptr ? 0 : RaceNews::kWords));
   std::memcpy(words.data(), &mine, sizeof mine);
   if (race_ != nullptr) race_->write(std::span(words).subspan(kWords).first<RaceNews::kWords>());
   exchange_.post(leaders_of(layout_), words);
-  pace_.restart(nanoseconds(clock_));
+  pace_.restart(clock_.nanoseconds());
 }
 
 // All leaders have posted: what they read here is the same, and so is what they conclude.
@@ -245,8 +241,8 @@ void Consultation::close(const AgreedChange& agreed, Applied applied) {
     layout_ = agreed.plan.layout;
     last_change_ = agreed.plan;
   }
-  switched_ns_ = applied == Applied::kYes ? nanoseconds(switch_clock_) : 0;
-  const std::int64_t now = nanoseconds(clock_);
+  switched_ns_ = applied == Applied::kYes ? switch_clock_.nanoseconds() : 0;
+  const std::int64_t now = clock_.nanoseconds();
   pace_.restart(now);
   pace_.resume(now);
   pace_.set_wait(0);

@@ -8,6 +8,9 @@
 namespace taper {
 namespace {
 
+// The shortest pause, in steps, and the longest one of looks: a step may be slow by chance.
+constexpr int kLeastPause = 32, kLongestPause = 1024;
+
 // The mean of the newest ones of many values.
 void approach(double& mean, double value, double share = 1.0 / 16) {
   mean = mean == 0 ? value : mean + share * (value - mean);
@@ -31,16 +34,17 @@ void DraftPace::begin(int tp) {
     reading_ = {};
   }
   for (Bucket& b : buckets_) {
-    b.interval = kFirstInterval;
-    if (!b.looks) b.until_trial = kTrial;
-    if (b.until_rounds < b.half_until_rounds) try_rounds(b);
+    if (!b.looks && b.looks_pause.is_half_over()) try_looks(b);
+    if (b.rounds_pause.is_half_over()) try_rounds(b);
   }
 }
 
 DraftLimits DraftPace::limits(int sequences) const {
   const Bucket& b = buckets_[length_bucket(sequences)];
-  // The cost of a row is known by comparison with a step without drafts, so that one comes first.
-  if (b.plain_ns == 0 || b.looks == (b.trial > 0)) return DraftLimits::nothing();
+  // The cost of a row is known by comparison with a step without drafts, so that one comes first,
+  // and another one where there has been none for long: sequences grow.
+  constexpr int kStepsPerPlain = 128;
+  if (b.plain_ns == 0 || !b.looks || b.since_plain >= kStepsPerPlain) return DraftLimits::nothing();
   // Before that cost is known, what is probable is tried: more than a guess of which nothing is
   // known, or the first steps of large batches would be full of those.
   constexpr int kProbable = kRatioOne * 5 / 8;
@@ -63,8 +67,10 @@ DraftLimits DraftPace::limits(int sequences) const {
 void DraftPace::learn_costs(Bucket& b, const DecodeStep& step) {
   if (step.model.rounds > 0)
     approach(b.round_ns, static_cast<double>(step.model.ns) / step.model.rounds, 0.25);
-  const auto ns = static_cast<double>(step.ns - step.model.all_ns());
+  const auto ns = static_cast<double>(step.ns - step.look_ns - step.model.all_ns());
+  ++b.since_plain;
   if (step.drafted == 0) {
+    b.since_plain = 0;
     approach(b.plain_ns, ns);
     approach(b.sequences, step.sequences);
     return;
@@ -82,12 +88,14 @@ void DraftPace::schedule_rounds(Bucket& b, const DecodeStep& step) {
   if (b.tries_rounds) {
     if (model_ns == 0) return;
     b.tries_rounds = b.round_ns == 0 && step.model.reading_ns == 0;
-    wait_with_rounds(b, model_ns / kRoundTrialShare);
+    b.rounds_pause.begin(model_ns / kTrialShare);
   } else if (model_ns > 0) {
-    wait_with_rounds(b, std::max({b.until_rounds, static_cast<double>(kFirstInterval * step.ns),
-                                  static_cast<double>(step.model.reading_ns) / kRoundTrialShare}));
-  } else if ((b.until_rounds -= static_cast<double>(step.ns)) <= 0) {
-    try_rounds(b);
+    b.rounds_pause.begin(
+        std::max({b.rounds_pause.left_ns, static_cast<double>(kLeastPause * step.ns),
+                  static_cast<double>(step.model.reading_ns) / kTrialShare}));
+  } else {
+    b.rounds_pause.left_ns -= static_cast<double>(step.ns);
+    if (b.rounds_pause.is_over()) try_rounds(b);
   }
 }
 
@@ -96,44 +104,46 @@ void DraftPace::try_rounds(Bucket& b) {
   b.round_ns = 0;
 }
 
-void DraftPace::wait_with_rounds(Bucket& b, double ns) {
-  b.until_rounds = ns;
-  b.half_until_rounds = ns / 2;
+void DraftPace::try_looks(Bucket& b) {
+  b.looks = true;
+  b.account = {};
+}
+
+// Looks are a trial until so many sequences were asked for that the account says something.
+void DraftPace::schedule_looks(Bucket& b, const DecodeStep& step) {
+  constexpr int kKnownAsks = 32;
+  if (step.limits.threshold >= DraftLimits::kNothing) {
+    b.looks_pause.left_ns -= static_cast<double>(step.ns);
+    if (!b.looks && b.looks_pause.is_over()) try_looks(b);
+    return;
+  }
+  constexpr double kFade = 1 - 1.0 / 32;
+  b.with.tokens = kFade * b.with.tokens + step.sequences + step.accepted;
+  // What is read once pays off over many steps.
+  b.with.ns = kFade * b.with.ns + static_cast<double>(step.ns - step.model.reading_ns);
+  // In the first step after a pause, texts are indexed that have come since.
+  const double fade = 1 - 1.0 / 64;
+  Account& a = b.account;
+  const bool is_first = a.asks == 0;
+  a.asks = fade * a.asks + step.sequences;
+  if (is_first) return;
+  a.saved_ns = fade * a.saved_ns + step.accepted * b.plain(step.sequences) / step.sequences;
+  a.spent_ns = fade * a.spent_ns + step.drafted * b.row_ns +
+               static_cast<double>(step.look_ns + (b.tries_rounds ? 0 : step.model.ns));
+  if (!b.looks || a.asks < kKnownAsks || a.saved_ns >= a.spent_ns) return;
+  b.looks = false;
+  const double step_ns = b.plain(step.sequences);
+  b.looks_pause.begin(std::clamp((a.spent_ns - a.saved_ns) / kTrialShare, kLeastPause * step_ns,
+                                 kLongestPause * step_ns));
 }
 
 void DraftPace::measure(const DecodeStep& step) {
   Bucket& b = bucket(step.sequences);
   reading_.ns += static_cast<double>(step.model.reading_ns);
   reading_.rounds += step.model.rounds;
-  const bool looked = step.limits.threshold < DraftLimits::kNothing;
-  const bool tries = b.trial > 0 && looked != b.looks;
-  // In the first step of a trial, texts are indexed that have come since the last one.
-  if (!tries || b.trial < kTrial) {
-    learn_costs(b, step);
-    Sums& sums = looked ? b.with : b.without;
-    sums.fade(31.0 / 32);
-    sums.tokens += step.sequences + step.accepted;
-    // What is read once pays off over many steps.
-    sums.ns += static_cast<double>(step.ns - step.model.reading_ns);
-  }
+  learn_costs(b, step);
+  schedule_looks(b, step);
   schedule_rounds(b, step);
-  if (tries) {
-    if (--b.trial == 0) conclude(b);
-    return;
-  }
-  if (b.trial > 0 || --b.until_trial > 0) return;
-  b.until_trial = b.interval;
-  // Drafts that clearly pay need no trial.
-  if (b.looks && b.with.rate() * b.plain_ns > 1.05 * b.sequences) return;
-  b.trial = kTrial;
-  (b.looks ? b.without : b.with).fade(0.125);  // the trial says more than what was long ago
-}
-
-void DraftPace::conclude(Bucket& b) {
-  const bool looks = b.with.rate() >= b.without.rate();
-  b.interval = looks == b.looks ? std::min(2 * b.interval, kLastInterval) : kFirstInterval;
-  b.looks = looks;
-  b.until_trial = b.interval;
 }
 
 }  // namespace taper

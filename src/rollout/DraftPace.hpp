@@ -16,7 +16,8 @@ struct DecodeStep {
   int drafted = 0;      // rows of guesses among its rows
   double accepted = 0;  // tokens that they gave, each by its value (GuessDrafter)
   std::int64_t ns = 0;
-  ModelRounds model = {};  // within that time
+  std::int64_t look_ns = 0;  // of which for looking for guesses in texts,
+  ModelRounds model = {};    // and for rounds of a draft model
 };
 
 // Finds on a leader, by measured times, which guesses are worth their row, and which rounds of a
@@ -26,12 +27,12 @@ struct DecodeStep {
 // more row, a guess for a sequence of worth 1 that counts with probability p is worth its row if p
 // / c > G / T: its nanoseconds give more tokens than those of an average row. The threshold of p is
 // therefore c G / T. A round of a draft model that takes D is worth its time if it is expected to
-// add D G / T tokens. Where hardly any guess reaches the threshold, even looking for guesses may
-// cost more than it brings: then some steps are made without, and others are if those were faster,
-// with trials that become the rarer the longer that stays so. Rounds that seem too dear are tried
-// again, too: prices change, and so does how often the model is right. Trials of rounds take at
-// most one part in 256 of the time. What a model reads at first, of sequences that are new to it,
-// belongs to the price of the first round of a generation: divided by the rounds that such
+// add D G / T tokens. Where hardly any guess reaches the threshold, even looking for guesses costs
+// more than it brings: looks are made while the time that tokens of drafts would have taken without
+// them is more than that of looks, rounds and rows, over the last ones. What does not pay, looks or
+// rounds, is tried again now and then, with at most one part in 512 of the time: prices change, and
+// so does how often guesses are right. What a model reads at first, of sequences that are new to
+// it, belongs to the price of the first round of a generation: divided by the rounds that such
 // generations had of late.
 class DraftPace {
  public:
@@ -45,29 +46,39 @@ class DraftPace {
   void measure(const DecodeStep& step);
 
  private:
-  static constexpr int kTrial = 4;  // steps, of which the first one is not counted
-  static constexpr int kFirstInterval = 32, kLastInterval = 1024;
-  static constexpr double kRoundTrialShare = 1.0 / 256;
+  // What trials may take of the time.
+  static constexpr double kTrialShare = 1.0 / 512;
 
+  // The time that passes before something that did not pay is tried again.
+  struct Pause {
+    double left_ns = 0, half_ns = 0;
+
+    void begin(double ns) { left_ns = ns, half_ns = ns / 2; }
+    bool is_over() const { return left_ns <= 0; }
+    // Then a trial may begin with a generation: there is little to read, and more to guess from.
+    bool is_half_over() const { return left_ns < half_ns; }
+  };
   // Tokens and time of steps, the newest ones most.
   struct Sums {
     double tokens = 0, ns = 0;
     double rate() const { return ns > 0 ? tokens / ns : 0; }
-    void fade(double factor) { tokens *= factor, ns *= factor; }
+  };
+  // What looks have brought and taken, the newest ones most.
+  struct Account {
+    double asks = 0;  // sequences that guesses were looked for
+    double saved_ns = 0, spent_ns = 0;
   };
   // Steps of a similar number of sequences.
   struct Bucket {
     double sequences = 0, plain_ns = 0;  // means of steps without guesses; 0: not known
+    int since_plain = 0;                 // steps with guesses since the last one of those
     double row_ns = 0;                   // of one more row; 0: not known
     double round_ns = 0;                 // of a round of a draft model; 0: not known
-    // Whether rounds are tried to get to know it; time until the next try, and half of that: then
-    // it may begin with a generation, when there is little to read.
-    bool tries_rounds = false;
-    double until_rounds = 0, half_until_rounds = 0;
-    Sums with, without;
-    bool looks = true;  // for guesses, but for trials
-    int trial = 0;      // steps that are left of one
-    int until_trial = kFirstInterval / 2, interval = kFirstInterval;
+    bool tries_rounds = false;           // to get to know it
+    bool looks = true;                   // for guesses
+    Pause rounds_pause, looks_pause;
+    Sums with;  // of steps with looks
+    Account account;
 
     // Of a step without guesses; a sequence more takes as long as a row more.
     double plain(int n) const { return plain_ns + row_ns * (n - sequences); }
@@ -81,9 +92,9 @@ class DraftPace {
   Bucket& bucket(int sequences) { return buckets_[length_bucket(sequences)]; }
   static void learn_costs(Bucket& bucket, const DecodeStep& step);
   static void try_rounds(Bucket& bucket);
-  static void wait_with_rounds(Bucket& bucket, double ns);
   static void schedule_rounds(Bucket& bucket, const DecodeStep& step);
-  static void conclude(Bucket& bucket);
+  static void try_looks(Bucket& bucket);
+  static void schedule_looks(Bucket& bucket, const DecodeStep& step);
 
   int tp_ = 0;
   Reading reading_, reading_before_;  // of this generation, and of those before

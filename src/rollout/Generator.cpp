@@ -284,7 +284,7 @@ StepReport Generator::step() {
     word |= draft_pace_.limits(decoding_).pack() << kConsultationBits;
   const Timer timer;
   const StepReport report = engine_->step(word);
-  follow_drafts(report, timer.seconds());
+  follow_drafts(report, timer.nanoseconds());
   return report;
 }
 
@@ -294,7 +294,7 @@ int Generator::max_running() const {
 }
 
 // Every rank of a group hears its leader, which counts and measures for all of them.
-void Generator::follow_drafts(const StepReport& step, double seconds) {
+void Generator::follow_drafts(const StepReport& step, std::int64_t ns) {
   // While prompts are read, sequences come that will decode by the time the next limits hold.
   decoding_ =
       step.prefill_rows > 0 ? std::min(step.running + step.waiting, max_running()) : step.running;
@@ -302,12 +302,11 @@ void Generator::follow_drafts(const StepReport& step, double seconds) {
   drafter_->set_limits(DraftLimits::unpack(step.control >> kConsultationBits));
   if (engine_->parallel().group().rank() != 0) return;
   if (step.prefill_rows > 0 || step.decode_rows == 0) return;
-  const auto ns = static_cast<std::int64_t>(seconds * 1e9);
   const ModelRounds& model = drafter_->model_rounds();
   report_->speculation.add(step, ns, model.all_ns());
   if (drafter_->is_recalling()) return;
-  draft_pace_.measure(
-      {limits, step.decode_rows, step.drafted_rows, drafter_->accepted_value(), ns, model});
+  draft_pace_.measure({limits, step.decode_rows, step.drafted_rows, drafter_->accepted_value(), ns,
+                       drafter_->look_ns(), model});
   DraftShares shares = drafter_->reach();
   shares.model = report_->speculation.batches[length_bucket(step.decode_rows)].model_share();
   consult_->set_drafts(shares, model.all_ns());

@@ -111,7 +111,7 @@ class Generator {
   void restart_drafts();
   StepReport step();
   int max_running() const;
-  void follow_drafts(const StepReport& step, double seconds);
+  void follow_drafts(const StepReport& step, std::int64_t ns);
   void learn_drafts();
   void collect(const std::function<void(const Completion&)>& ended);
   // Collective over the group.

@@ -28,11 +28,12 @@ struct Machine {
     DraftLimits limits = DraftLimits::nothing();
     for (int i = 0; i < steps; ++i) {
       const int sequences = least + i % spread;
-      DecodeStep s{limits, sequences, 0, 0, 0};
+      DecodeStep s{limits, sequences};
       double time = step + row * (sequences - least);
       plain_ns += time;
       if (limits.threshold < DraftLimits::kNothing) {
         time += look;
+        s.look_ns = static_cast<std::int64_t>(look);
         const double adds = drafts_per_sequence * sequences * right / 1024;
         bool guesses = round == 0;
         if (round > 0 && limits.round < DraftLimits::kNoRound &&
@@ -91,7 +92,7 @@ TEST_CASE("drafts that do not pay cost next to nothing") {
     const auto out = machine.run(pace, 1, 20000);
     INFO("right " << right << ", with drafts " << out.with);
     CHECK(out.gain > 0.995);
-    CHECK(out.with < 0.02);
+    CHECK(out.with < 0.25);
   }
 }
 
@@ -110,7 +111,7 @@ TEST_CASE("what pays is found out again when it changes, and for each size of ba
   bad.right = 20;
   bad.look = 50000;
   CHECK(good.run(pace, 2, 3000).with > 0.9);
-  CHECK(bad.run(pace, 2, 3000).with < 0.1);
+  CHECK(bad.run(pace, 2, 3000).with < 0.2);
   CHECK(good.run(pace, 2, 4000).with > 0.5);
   CHECK(bad.run(pace, 40, 3000).with < 0.1);
   CHECK(good.run(pace, 2, 1000).with > 0.9);
@@ -120,8 +121,32 @@ TEST_CASE("what pays is found out again when it changes, and for each size of ba
   pace.restart(2);
   // A step without drafts comes first, then what is probable.
   CHECK(pace.limits(2).threshold == DraftLimits::kNothing);
-  pace.measure({DraftLimits::nothing(), 2, 0, 0, 1000000});
+  pace.measure({DraftLimits::nothing(), 2, 0, 0, 1000000, 0});
   CHECK(pace.limits(2).threshold == 640);
+}
+
+TEST_CASE("a look that is slow by chance does not end drafts for long") {
+  DraftPace pace;
+  Machine machine;
+  CHECK(machine.run(pace, 1, 1000).with > 0.9);
+  DecodeStep slow{pace.limits(1), 1, 0, 0, 1000000000, 999000000};
+  pace.measure(slow);
+  CHECK(machine.run(pace, 1, 500).with < 0.1);
+  CHECK(machine.run(pace, 1, 2000).with > 0.6);
+}
+
+TEST_CASE("where looks pay but a little, they are made") {
+  for (const double look : {1000.0, 100000.0}) {
+    DraftPace pace;
+    Machine machine;
+    machine.look = look;
+    machine.drafts_per_sequence = 1;
+    machine.row = 500000;
+    // 0.68 tokens for half a step, and looks
+    const auto out = machine.run(pace, 1, 4000);
+    CHECK(out.with > 0.9);
+    CHECK(out.gain > 0.99 * 1.68 / (1.5 + look / machine.step));
+  }
 }
 
 TEST_CASE("a round of a draft model has to add what its time would give otherwise") {
