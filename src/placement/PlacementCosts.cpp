@@ -78,6 +78,16 @@ std::size_t PlacementCosts::index_of(ModelRole role) const {
   return static_cast<std::size_t>(at - models.begin());
 }
 
+bool PlacementCosts::is_possible(const PlaceChoice& choice) const {
+  for (std::size_t a = 0; a < models.size(); ++a)
+    for (std::size_t b = 0; b < a; ++b) {
+      if (!models[a].works_early || !models[b].works_early) continue;
+      const ModelLayout &one = option(choice, a).layout, &other = option(choice, b).layout;
+      if (one.grid.tp != other.grid.tp && one.ranks().overlaps(other.ranks())) return false;
+    }
+  return true;
+}
+
 std::int64_t PlacementCosts::published_ns(const PlaceChoice& choice) const {
   if (!publish_ns) return 0;
   return publish_ns(option(choice, index_of(ModelRole::kPolicy)).layout,

@@ -43,6 +43,8 @@ struct PlaceableModel {
   std::string key;   // of the run file that places it, "Placement/Reference"
   ModelRole role = ModelRole::kScoring;
   std::vector<PlaceOption> options;
+  // Whether it works while others generate (train/EarlyWork.hpp).
+  bool works_early = false;
 
   // The number of the option with a layout, if there is one.
   std::optional<int> find(const ModelLayout& layout) const;
@@ -85,6 +87,8 @@ struct PlacementCosts {
   // The time of an iteration; `calls`, if it is not null, gets what it consists of.
   std::int64_t iteration_ns(const PlaceChoice& choice,
                             std::vector<PlayedCall>* calls = nullptr) const;
+  // Whether models that work early and share ranks have the same degree, as they must.
+  bool is_possible(const PlaceChoice& choice) const;
   // Of publishing, as publish_ns has it.
   std::int64_t published_ns(const PlaceChoice& choice) const;
   // Of the rank that needs most.

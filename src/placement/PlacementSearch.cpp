@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <compare>
 #include <random>
 #include <set>
 #include <tuple>
@@ -13,8 +14,8 @@ namespace taper {
 namespace {
 
 // Of the best iteration found so far: how much slower placements are still accepted, at the start
-// and at the end of a chain.
-constexpr double kHot = 0.1, kCold = 0.002;
+// and at the end of a chain; for each share of memory that a rank lacks, so many times as slow.
+constexpr double kHot = 0.1, kCold = 0.002, kOfLack = 4.0;
 
 auto figures(const FoundPlacement& p) {
   return std::tie(p.iteration_ns, p.published_ns, p.rank_bytes);
@@ -25,24 +26,32 @@ bool is_better(const FoundPlacement& a, const FoundPlacement& b) {
          std::tuple_cat(figures(b), std::tie(b.choice));
 }
 
+// What the search compares: placements that fit are better than all others, which are the better
+// the less memory they lack.
+struct Price {
+  double lack = 0;  // as a share of what a rank has
+  std::int64_t ns = 0;
+
+  friend auto operator<=>(const Price&, const Price&) = default;
+};
+
 class Search {
  public:
   Search(const PlacementCosts& costs, const PlacementSearchOptions& options)
       : costs_(costs), options_(options) {}
 
   // The price of a placement, which is noted if it is among the best.
-  std::int64_t examine(const PlaceChoice& choice) {
+  Price examine(const PlaceChoice& choice) {
+    constexpr double kImpossible = 1e9;  // more than any lack of memory
     ++examined_;
     const std::int64_t ns = costs_.iteration_ns(choice);
+    if (!costs_.is_possible(choice)) return {kImpossible, ns};
     const std::int64_t bytes = costs_.rank_bytes(choice);
-    if (costs_.memory > 0 && bytes > costs_.memory) {
-      // More than any that fits, and the less the nearer it is to fitting.
-      const double over = static_cast<double>(bytes) / static_cast<double>(costs_.memory);
-      return std::llround(static_cast<double>(ns) * (2.0 + over));
-    }
-    if (std::ssize(best_) == options_.top && ns > best_.back().iteration_ns) return ns;
-    note({choice, ns, costs_.published_ns(choice), bytes});
-    return ns;
+    if (costs_.memory > 0 && bytes > costs_.memory)
+      return {static_cast<double>(bytes - costs_.memory) / static_cast<double>(costs_.memory), ns};
+    if (std::ssize(best_) < options_.top || ns <= best_.back().iteration_ns)
+      note({choice, ns, costs_.published_ns(choice), bytes});
+    return {0, ns};
   }
 
   void examine_all() {
@@ -57,16 +66,16 @@ class Search {
 
   // To a placement that no change of one model improves.
   PlaceChoice descend(PlaceChoice choice) {
-    std::int64_t ns = examine(choice);
+    Price price = examine(choice);
     for (bool improved = true; improved;) {
       improved = false;
       for (std::size_t m = 0; m < choice.size(); ++m) {
         int best = choice[m];
         for (int o = 0; o < options_of(m); ++o) {
           choice[m] = o;
-          const std::int64_t other = examine(choice);
-          if (other < ns) {
-            ns = other;
+          const Price other = examine(choice);
+          if (other < price) {
+            price = other;
             best = o;
             improved = true;
           }
@@ -80,23 +89,24 @@ class Search {
   // Simulated annealing from a placement; ends with the best of the chain.
   PlaceChoice anneal(PlaceChoice choice, std::uint64_t seed) {
     std::mt19937_64 random(seed);
-    std::int64_t ns = examine(choice);
+    Price price = examine(choice);
     PlaceChoice best = choice;
-    std::int64_t best_ns = ns;
+    Price best_price = price;
     for (int i = 0; i < options_.moves; ++i) {
       const double heat =
           kHot * std::pow(kCold / kHot, static_cast<double>(i) / std::max(1, options_.moves - 1));
       PlaceChoice next = choice;
       change(next, random);
-      const std::int64_t other = examine(next);
-      const double worse = static_cast<double>(other - ns) /
-                           (heat * static_cast<double>(std::max<std::int64_t>(1, best_ns)));
-      if (worse > 0 && uniform(random) >= std::exp(-worse)) continue;
+      const Price other = examine(next);
+      const double slower = static_cast<double>(other.ns - price.ns) /
+                            static_cast<double>(std::max<std::int64_t>(1, best_price.ns));
+      const double worse = other.lack != price.lack ? kOfLack * (other.lack - price.lack) : slower;
+      if (worse > 0 && uniform(random) >= std::exp(-worse / heat)) continue;
       choice = std::move(next);
-      ns = other;
-      if (ns < best_ns) {
+      price = other;
+      if (price < best_price) {
         best = choice;
-        best_ns = ns;
+        best_price = price;
       }
     }
     return best;
@@ -161,7 +171,7 @@ std::set<int> degrees_of(const PlacementCosts& costs) {
 }
 
 // Every model at this degree, if it can be, in the first of its options.
-PlaceChoice alike(const PlacementCosts& costs, int tp) {
+PlaceChoice all_at(const PlacementCosts& costs, int tp) {
   PlaceChoice choice;
   for (const PlaceableModel& model : costs.models) {
     const auto at = std::find_if(model.options.begin(), model.options.end(),
@@ -185,7 +195,7 @@ FoundPlacements search_placements(const PlacementCosts& costs,
     return std::move(search).result(true);
   }
   std::vector<PlaceChoice> from = starts;
-  for (const int tp : degrees_of(costs)) from.push_back(alike(costs, tp));
+  for (const int tp : degrees_of(costs)) from.push_back(all_at(costs, tp));
   for (PlaceChoice& start : from) start = search.descend(std::move(start));
   for (int chain = 0; chain < options.chains; ++chain) {
     const PlaceChoice& start = from[static_cast<std::size_t>(chain) % from.size()];

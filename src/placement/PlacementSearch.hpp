@@ -35,9 +35,9 @@ struct FoundPlacements {
   std::int64_t examined = 0;
 };
 
-// Placements that fit in memory; `starts` are examined in any case, and where not all placements
-// are, also those of all models at one degree, each in its first option. Every model must have an
-// option. A pure function.
+// Placements that are possible and fit in memory; `starts` are examined in any case, and where not
+// all placements are, also those of all models at one degree, each in its first option. Every model
+// must have an option. A pure function.
 FoundPlacements search_placements(const PlacementCosts& costs,
                                   const PlacementSearchOptions& options,
                                   const std::vector<PlaceChoice>& starts);

@@ -17,7 +17,9 @@
 #include "results/RunDirectory.hpp"
 #include "rollout/RecordedTraces.hpp"
 #include "run/JobLife.hpp"
+#include "session/LayoutChecks.hpp"
 #include "session/MemoryCheck.hpp"
+#include "train/RunDegrees.hpp"
 
 namespace taper {
 namespace {
@@ -65,12 +67,15 @@ std::vector<ReplayTrace> generations_of(const RunOptions& run, const std::string
   }
   std::vector<ReplayTrace> traces = read_traces("--lengths", lengths, run.rollout.max_running);
   if (std::ssize(traces) > kGenerations) traces.erase(traces.begin(), traces.end() - kGenerations);
+  const RolloutOptions& o = run.rollout;
   for (ReplayTrace& trace : traces) {
-    TAPER_VALIDATE(std::ssize(trace.outcomes) % trace.work.samples == 0,
+    TAPER_VALIDATE(trace.work.samples == o.samples &&
+                       std::ssize(trace.outcomes) == std::int64_t{o.prompts} * o.samples,
                    "--lengths " << path_text(lengths) << ": iteration " << trace.work.iteration
-                                << " has " << trace.outcomes.size() << " responses, not "
-                                << trace.work.samples
-                                << " to each prompt; name a run without dropped responses");
+                                << " has " << trace.outcomes.size() << " responses, "
+                                << trace.work.samples << " to a prompt (this run has " << o.prompts
+                                << " prompts with " << o.samples
+                                << "); name a run of the same batch, without dropped responses");
     const auto longest = std::max_element(trace.outcomes.begin(), trace.outcomes.end(),
                                           [](const Outcome& a, const Outcome& b) {
                                             return a.prompt + a.response < b.prompt + b.response;
@@ -110,6 +115,18 @@ std::optional<PlaceChoice> choice_of(const PlacementCosts& costs, const Placemen
   return choice;
 }
 
+// What runs do and predicted times leave out.
+std::vector<std::string> left_out(const RunOptions& run) {
+  std::vector<std::string> list;
+  if (run.dynamic.on) list.emplace_back("Algorithm/Dynamic Sampling");
+  if (!run.rollout.rounds.is_plain()) list.emplace_back("Rollout/Rounds");
+  if (run.rollout.speculation.is_on()) list.emplace_back("Speculation");
+  if (run.training.scores_early()) list.emplace_back("Training/Early Scoring and Early Learning");
+  if (run.has_critic() && run.critic_in_use().warmup > 0)
+    list.emplace_back("Critic/Warmup Iterations");
+  return list;
+}
+
 // The placements that need no search, as far as they are possible.
 std::vector<std::pair<std::string, PlaceChoice>> known_placements(const RunOptions& run,
                                                                   const PlacementCosts& costs,
@@ -118,13 +135,19 @@ std::vector<std::pair<std::string, PlaceChoice>> known_placements(const RunOptio
   const ModelSet models = placed(run, {}).models();
   for (const auto& [name, strategy] : named_placement_strategies()) {
     if (strategy == PlacementStrategy::kPlan) continue;
-    PlacementOptions options;
-    options.strategy = strategy;
+    RunOptions with = placed(run, {});
+    with.placement.strategy = strategy;
+    std::optional<PlaceChoice> choice;
     try {
-      if (const auto choice = choice_of(costs, place(options, models, chain), models))
-        list.emplace_back(name, *choice);
+      // With the blocks that a run of this strategy has.
+      const DivisorChain own = chain_with(chain.ranks(), degrees_of(with, chain.ranks()));
+      choice = choice_of(costs, place(with.placement, models, own), models);
     } catch (const Error&) {  // blocks too small for a model
     }
+    if (choice && costs.is_possible(*choice))
+      list.emplace_back(name, *choice);
+    else
+      TAPER_INFO("not listed: placement " << name << " (the plan has no such layouts)");
   }
   return list;
 }
@@ -169,6 +192,14 @@ RunOptions placed(RunOptions run, const std::vector<Setting>& settings) {
 PlannedPlacements plan_run(const RunOptions& run, const DivisorChain& chain,
                            const PlanOptions& options) {
   require_no_problems(options.problems(), "the arguments");
+  TAPER_VALIDATE(run.rollout.layout.empty(),
+                 "Rollout/Layout is "
+                     << run.rollout.layout
+                     << " (a plan says how the ranks that generate form replicas); "
+                        "leave it out");
+  if (const auto names = left_out(run); !names.empty())
+    TAPER_WARN("predicted times are without " << join(names, ", ")
+                                              << "; compare placements with --measure");
   const std::vector<LatencyProfile> profiles = read_profiles(options);
   const std::vector<ReplayTrace> traces = generations_of(run, options.lengths);
   PlacementCosts costs = price_run(run, chain, profiles, traces);
@@ -238,7 +269,10 @@ void drop_too_large(PlannedPlacements& plans, const RunOptions& run, const Ranks
     if (why.empty() && limit > 0 && bytes > limit)
       why = "a rank needs " + format_bytes(static_cast<double>(bytes)) + ", more than --memory-gib";
     if (why.empty()) {
-      if (ranks.rank() == 0) plans.found.front().rank_bytes = bytes;
+      if (ranks.rank() != 0) return;
+      plans.found.front().rank_bytes = bytes;
+      for (std::size_t k = 0; k < plans.found.size(); ++k)
+        plans.found[k].name = std::to_string(k + 1);
       return;
     }
     if (ranks.rank() != 0) continue;

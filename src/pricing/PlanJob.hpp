@@ -33,12 +33,12 @@ struct PlanOptions {
 // A placement with what it is expected to cost, and, if it was tried, what it did cost.
 struct PlannedPlacement {
   std::string name;               // its place in the list, or that of a strategy
-  std::vector<Setting> settings;  // "Placement/Policy", "0-0:1x1"; ...
-  std::vector<PlayedCall> calls;  // in the order of the models
+  std::vector<Setting> settings;  // "Placement/Policy", "0:1x1"; ...
+  std::vector<PlayedCall> calls;  // in the order in which they are made
   std::int64_t iteration_ns = 0, published_ns = 0, rank_bytes = 0;
   std::optional<double> measured_s;  // of an iteration
 
-  std::string text() const;  // "policy 0-0:1x1, ..."
+  std::string text() const;  // "policy 0:1x1, ..."
 };
 
 struct PlannedPlacements {

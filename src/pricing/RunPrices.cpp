@@ -55,6 +55,12 @@ Ownership united(const Ownership& a, const Ownership& b) {
   return all;
 }
 
+// What ranks of the block hold.
+Ownership within(const RankBlock& block, Ownership pieces) {
+  for (auto& ranks : pieces) std::erase_if(ranks, [&](int rank) { return !block.has(rank); });
+  return pieces;
+}
+
 // Prices of one run. Models of one shape share a profile.
 class RunPrices {
  public:
@@ -90,6 +96,7 @@ class RunPrices {
                             << " ranks (divisor chain " << join(chain_.degrees(), ",")
                             << ") at a tensor-parallel degree that its profile has; measure one "
                                "with taper profile --passes on as many ranks");
+    for (PlaceableModel& model : costs.models) model.works_early = works_early(model.role);
     const MoveCost link = slowest_link();
     const std::int64_t bytes = kBytesPerToken * prices_.front()->tokens();
     costs.exchange_ns = 2 * (link.latency_ns * chain_.ranks() + bytes * link.ps_per_byte / 1000);
@@ -100,24 +107,24 @@ class RunPrices {
   // weights of the degree of training: ranks that train bring smaller degrees' once a step, other
   // ranks get theirs once.
   std::int64_t publish_ns(const ModelLayout& trained, const ModelLayout& used) const {
-    const bool trains = trained.ranks().contains(used.ranks());
-    if (trains && used.grid.tp >= trained.grid.tp) return 0;
     const auto key = std::pair(to_string(trained), to_string(used));
     if (const auto known = published_.find(key); known != published_.end()) return known->second;
     const ParamTable& table = policy_files_.table;
     const Ownership owners = owned_pieces(table, chain_, trained);
     const MoveCost link = slowest_link();
-    std::int64_t bytes = 0, times = 1;
-    if (trains) {
+    const auto price = [&](std::int64_t bytes) {
+      return bytes * link.ps_per_byte / 1000 + link.latency_ns * std::ssize(table.tensors());
+    };
+    std::int64_t ns = 0;
+    if (used.grid.tp < trained.grid.tp && trained.ranks().overlaps(used.ranks())) {
       const Ownership own = held_pieces(table, chain_, trained);
-      bytes = most_bytes(owners, united(own, held_pieces(table, chain_, used))) -
-              most_bytes(owners, own);
-      times = run_.training.mini_batches * run_.training.epochs;
-    } else {
-      bytes = most_bytes(owners, held_pieces(table, chain_, used, trained.ranks()));
+      const Ownership both = united(own, within(trained.ranks(), held_pieces(table, chain_, used)));
+      ns += run_.training.mini_batches * run_.training.epochs *
+            price(most_bytes(owners, both) - most_bytes(owners, own));
     }
-    return published_[key] = times * (bytes * link.ps_per_byte / 1000 +
-                                      link.latency_ns * std::ssize(table.tensors()));
+    if (!trained.ranks().contains(used.ranks()))
+      ns += price(most_bytes(owners, held_pieces(table, chain_, used, trained.ranks())));
+    return published_[key] = ns;
   }
 
  private:
@@ -144,14 +151,17 @@ class RunPrices {
     return possible_layouts(chain_, degrees);
   }
 
+  bool works_early(ModelRole role) const {
+    if (role == ModelRole::kPolicy) return run_.training.early_learning;
+    return role != ModelRole::kGeneration && run_.training.scores_early();
+  }
+
   // Whether policy and generation must be on all ranks.
   bool is_bound() const {
     return run_.rollout.speculation.trains_draft() || run_.rollout.rounds.is_priced();
   }
-  // Whether the generation must: a layout that is given, and a profile, are of all ranks.
-  bool is_generation_bound() const {
-    return is_bound() || !run_.rollout.layout.empty() || run_.rollout.may_change_layout();
-  }
+  // Whether the generation must: its profile is of all ranks.
+  bool is_generation_bound() const { return is_bound() || run_.rollout.may_change_layout(); }
 
   PlaceableModel reward_model(const ScoringModel& named, const std::string& directory) const {
     const ModelFiles files(directory, named.option, {OutputHead::kScalar});
@@ -159,20 +169,19 @@ class RunPrices {
     PlaceableModel model{named.name, named.option, ModelRole::kScoring, {}};
     for (const ModelLayout& layout : layouts(prices.degrees(), files))
       model.options.push_back({layout, prices.reward_ns(layout), 0,
-                               weight_bytes(files, layout.grid.tp, WithBackward::kNo), 0});
+                               weight_bytes(files, layout.grid.tp, WithBackward::kNo),
+                               pass_bytes(files, layout.grid.tp, scoring_pass())});
     return model;
   }
 
   PlaceableModel reference(const ScoringModel& named) const {
     const CallPrices& prices = prices_of(named.name, policy_files_.config);
-    TrainPassOptions pass = pass_;
-    pass.checkpointing = Checkpointing::kYes;
     PlaceableModel model{named.name, named.option, ModelRole::kScoring, {}};
     const UpdateSteps steps{run_.training.mini_batches, run_.training.epochs};
     for (const ModelLayout& layout : layouts(prices.degrees(), policy_files_))
       model.options.push_back({layout, prices.reference_ns(layout, steps), 0,
                                weight_bytes(policy_files_, layout.grid.tp, WithBackward::kNo),
-                               pass_bytes(policy_files_, layout.grid.tp, pass)});
+                               pass_bytes(policy_files_, layout.grid.tp, scoring_pass())});
     return model;
   }
 
@@ -227,6 +236,13 @@ class RunPrices {
     const LocalParams local(files.table, ModelShard(files.table, tp, 0));
     PackedModel::add_memory(plan, "model", local, run_.model.type, backward);
     return plan.total();
+  }
+
+  // Without a backward pass only the inputs of layers are kept at once.
+  TrainPassOptions scoring_pass() const {
+    TrainPassOptions pass = pass_;
+    pass.checkpointing = Checkpointing::kYes;
+    return pass;
   }
 
   // As of one rank: what a tensor-parallel group has of it is nearly shared out.

@@ -31,8 +31,8 @@ CallSetting setting_of_calls(const SimulateOptions& o) {
 
 // Of a rank: the inputs of all layers of a micro-batch, gradients, and the rest of what a model
 // has.
-PlaceOption with_memory(const SimulateOptions& o, ModelRole role, PlaceOption option,
-                        double peak_positions) {
+PlaceOption with_memory(const SimulateOptions& o, const SimulatedSetting& setting, ModelRole role,
+                        PlaceOption option) {
   const RankGrid& grid = option.layout.grid;
   const double shard = o.model.parameters() / grid.tp;
   const double inputs = 1.0 * o.training.micro_batch * o.model.hidden * o.model.layers *
@@ -44,7 +44,7 @@ PlaceOption with_memory(const SimulateOptions& o, ModelRole role, PlaceOption op
   } else if (role == ModelRole::kGeneration) {
     const double sequences =
         1.0 * o.generation.prompts_per_rank * o.generation.samples * o.machine.ranks / grid.ranks();
-    work = std::min<double>(sequences, o.generation.max_running) * peak_positions *
+    work = std::min<double>(sequences, setting.slots_per_rank) * setting.peak_positions *
            static_cast<double>(o.model.kv_bytes_per_position());
   }
   option.bytes = static_cast<std::int64_t>(bytes);
@@ -114,7 +114,7 @@ PlacementCosts price_case(const SimulateOptions& o, const ReplayTrace& trace,
       if (role == ModelRole::kGeneration && layout.first > 0) continue;
       PlaceOption option{layout};
       price(option);
-      model.options.push_back(with_memory(o, role, option, setting.peak_positions));
+      model.options.push_back(with_memory(o, setting, role, option));
     }
     costs.models.push_back(std::move(model));
   };
@@ -134,9 +134,9 @@ PlacementCosts price_case(const SimulateOptions& o, const ReplayTrace& trace,
   });
   add("generation", ModelRole::kGeneration,
       [&](PlaceOption& p) { p.score_ns = prices.generation_ns(p.layout.grid, chain); });
-  // Ranks that only train and generate get what they lack of a smaller degree's shard after each
-  // optimizer step. Otherwise ranks that do not train get their shard once, and owners send equal
-  // parts. All of it in f32.
+  // Ranks that train and generate get what they lack of a smaller degree's shard after each
+  // optimizer step. Those that only generate get theirs once, and owners send equal parts. All of
+  // it in f32.
   costs.publish_ns = [o, steps](const ModelLayout& trained,
                                 const ModelLayout& used) -> std::int64_t {
     const double bytes = o.model.parameters() * 4, shard = bytes / used.grid.tp;
@@ -144,14 +144,15 @@ PlacementCosts price_case(const SimulateOptions& o, const ReplayTrace& trace,
     const int last = std::max(trained.ranks().end(), used.ranks().end()) - 1;
     const bool is_near = node(std::min(trained.first, used.first)) == node(last);
     const double gb_s = is_near ? o.machine.inside.gb_s : o.machine.between.gb_s;
-    if (trained.ranks().contains(used.ranks())) {
-      const double lacks = std::max(0.0, shard - bytes / trained.grid.tp);
-      return static_cast<std::int64_t>(steps.mini_batches * steps.epochs * lacks / gb_s);
+    double moved = 0;
+    if (trained.ranks().overlaps(used.ranks()))
+      moved += steps.mini_batches * steps.epochs * std::max(0.0, shard - bytes / trained.grid.tp);
+    if (!trained.ranks().contains(used.ranks())) {
+      const int receivers =
+          used.grid.ranks() - (used.ranks().contains(trained.ranks()) ? trained.grid.ranks() : 0);
+      moved += std::max(shard, shard * receivers / trained.grid.ranks());
     }
-    const int receivers =
-        used.grid.ranks() - (used.ranks().contains(trained.ranks()) ? trained.grid.ranks() : 0);
-    const double sent = shard * receivers / trained.grid.ranks();
-    return static_cast<std::int64_t>(std::max(shard, sent) / gb_s);
+    return static_cast<std::int64_t>(moved / gb_s);
   };
   return costs;
 }
@@ -176,7 +177,8 @@ std::string placement_head() {
 
 std::string placement_row(const SimulateOptions& o, const std::string& name) {
   const SimulatedSetting setting = setting_of(o);
-  const std::vector<int> degrees = possible_degrees(o.machine, o.model);
+  const std::vector<int> degrees =
+      o.play.degrees.empty() ? possible_degrees(o.machine, o.model) : setting.degrees;
   const PlacementCosts costs = price_case(o, first_trace(o, setting), degrees);
   std::vector<PlaceChoice> starts;
   std::int64_t known = 0;  // the best strategy

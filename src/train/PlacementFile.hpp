@@ -18,7 +18,7 @@ struct PlacementFile {
   ProfileIdentity identity;         // of the profile of the policy
   double seconds = 0;               // of an iteration, predicted
   double flat_seconds = 0;          // the same with all models on all ranks
-  std::vector<Setting> settings;    // "Placement/Policy", "0-0:1x1"; ...
+  std::vector<Setting> settings;    // "Placement/Policy", "0:1x1"; ...
 };
 
 // Replaces the file in one step. On one rank.

@@ -66,6 +66,42 @@ TEST_CASE("the search finds the optimum of small instances") {
   }
 }
 
+TEST_CASE("no speed makes up for memory that is not there") {
+  for (std::uint64_t seed = 0; seed < 50; ++seed) {
+    INFO("instance " << seed);
+    PlacementCosts costs = random_costs(seed);
+    for (PlaceableModel& model : costs.models) {
+      PlaceOption& hungry = model.options[seed % model.options.size()];
+      hungry.score_ns /= 50, hungry.update_ns /= 50;
+      hungry.bytes += 1000;
+      costs.memory += model.options.front().bytes;
+    }
+    const FoundPlacements all = search_placements(costs, {}, {});
+    const FoundPlacements found = search_placements(costs, without_exhaustion(), {});
+    CHECK(found.list.empty() == all.list.empty());
+    if (all.list.empty()) continue;
+    CHECK(found.list.front().choice == all.list.front().choice);
+  }
+}
+
+TEST_CASE("models that work early share ranks at one degree only") {
+  PlacementCosts costs;
+  costs.ranks = 2;
+  for (const ModelRole role : {ModelRole::kScoring, ModelRole::kPolicy, ModelRole::kGeneration}) {
+    PlaceableModel model{"model", "Placement/Model", role, {}};
+    const bool is_fast_apart = role == ModelRole::kPolicy;
+    model.options.push_back({{0, {1, 2}}, is_fast_apart ? 100 : 10, is_fast_apart ? 100 : 10});
+    model.options.push_back({{0, {2, 1}}, is_fast_apart ? 10 : 100, is_fast_apart ? 10 : 100});
+    costs.models.push_back(std::move(model));
+  }
+  const auto best = [&] { return search_placements(costs, {}, {}).list.front().choice; };
+  CHECK(best() == PlaceChoice{0, 1, 0});
+  costs.models[0].works_early = costs.models[1].works_early = true;
+  CHECK(best() != PlaceChoice{0, 1, 0});
+  CHECK(costs.is_possible(best()));
+  CHECK(search_placements(costs, without_exhaustion(), {}).list.front().choice == best());
+}
+
 TEST_CASE("placements are listed best first, with the figures that they have") {
   const PlacementCosts costs = random_costs(3);
   PlacementSearchOptions options;

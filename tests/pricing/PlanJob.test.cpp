@@ -134,6 +134,24 @@ TEST_CASE("placements that need more than is allowed are dropped, the best that 
   PlannedPlacements all = plans;
   drop_too_large(all, w.run, w.ranks, w.options, w.make());
   CHECK(all.found.size() == plans.found.size());
+  // The one that needs most comes first, and no more is allowed than the smallest one needs.
+  std::vector<std::int64_t> bytes;
+  for (const PlannedPlacement& p : plans.found)
+    CHECK(memory_problem(placed(w.run, p.settings), w.ranks, w.make(), bytes.emplace_back()) == "");
+  const auto most = std::max_element(bytes.begin(), bytes.end()) - bytes.begin();
+  std::swap(plans.found.front(), plans.found[static_cast<std::size_t>(most)]);
+  std::swap(bytes.front(), bytes[static_cast<std::size_t>(most)]);
+  const auto smallest = std::min_element(bytes.begin(), bytes.end()) - bytes.begin();
+  CHECK((smallest > 0) == (world_size() > 1));
+  w.options.memory_gib =
+      (static_cast<double>(bytes[static_cast<std::size_t>(smallest)]) + 0.5) / (1 << 30);
+  all = plans;
+  drop_too_large(all, w.run, w.ranks, w.options, w.make());
+  if (w.ranks.rank() == 0) {
+    CHECK(all.found.size() == plans.found.size() - static_cast<std::size_t>(smallest));
+    CHECK(all.found.front().settings == plans.found[static_cast<std::size_t>(smallest)].settings);
+    CHECK(all.found.front().name == "1");
+  }
   w.options.memory_gib = 1e-4;  // after a search that did not know of it
   CHECK_THROWS_MATCHES(drop_too_large(plans, w.run, w.ranks, w.options, w.make()), Error,
                        MessageMatches(ContainsSubstring("placements fits in memory")));
@@ -158,6 +176,31 @@ TEST_CASE("the plan is that of the policy's profile, in whatever order profiles 
   barrier(w.ranks.world());
   w.options.profiles.insert(w.options.profiles.begin(), (w.scratch / "other.h5").string());
   CHECK(plan_run(w.run, w.chain, w.options).identity.model.at("hidden") == "256");
+}
+
+TEST_CASE("models that work early on the same ranks are placed at one degree") {
+  Planned w;
+  w.run.training.early_scoring = true;
+  w.options.search.top = 1000;
+  const auto at = [](const PlannedPlacement& p, const std::string& name) {
+    return *find_model_ranks(setting(p, name));
+  };
+  const PlannedPlacements plans = plan_run(w.run, w.chain, w.options);
+  REQUIRE_FALSE(plans.found.empty());
+  for (const PlannedPlacement& p : plans.found) {
+    const ModelRanks reference = at(p, "Placement/Reference"), critic = at(p, "Placement/Critic");
+    if (reference.ranks.overlaps(critic.ranks)) CHECK(reference.grid->tp == critic.grid->tp);
+  }
+  w.run.training.early_scoring = false;
+  CHECK((plan_run(w.run, w.chain, w.options).found.size() > plans.found.size()) ==
+        (world_size() > 1));
+}
+
+TEST_CASE("what a plan would contradict, or has other lengths, is refused") {
+  Planned w;
+  w.run.rollout.layout = "1x1";
+  CHECK_THROWS_MATCHES(plan_run(w.run, w.chain, w.options), Error,
+                       MessageMatches(ContainsSubstring("Rollout/Layout is 1x1")));
 }
 
 TEST_CASE("memory that no placement fits in is an error") {

@@ -115,6 +115,12 @@ TEST_CASE("layouts are those that chain, model and profile have") {
   const std::int64_t halves = costs.publish_ns({0, {2, 1}}, {0, {1, 2}});
   CHECK(halves > 0);
   CHECK(costs.publish_ns({0, {1, 2}}, {0, {2, 1}}) == 0);
+  // Two of four ranks that generate train as well: they get the rest at each step, and in addition
+  // the others everything once.
+  const std::int64_t others = costs.publish_ns({0, {1, 2}}, {0, {1, 4}});
+  CHECK(others > 0);
+  const std::int64_t both = costs.publish_ns({0, {2, 1}}, {0, {1, 4}});
+  CHECK(std::abs(both - others - halves) < others / 100);  // other ranks own the pieces
   RunOptions twice = run;
   twice.training.mini_batches = 2 * run.training.mini_batches;
   CHECK(price_run(twice, DivisorChain({1, 2, 4}), {profile_by_rows({1, 2})}, {six_samples()})
@@ -129,9 +135,6 @@ TEST_CASE("generations that are bound to all ranks have no other place") {
     return model_of(costs, ModelRole::kGeneration).options.size();
   };
   CHECK(places() == 3);
-  run.rollout.layout = "1x2";
-  CHECK(places() == 2);
-  run.rollout.layout.clear();
   run.rollout.mode = PlannerMode::kAdaptive;
   CHECK(places() == 2);
 }

@@ -72,6 +72,9 @@ TEST_CASE("ranks that generate at a smaller degree than they train at bring the 
   const std::int64_t halves = publish_ns(costs, 2, 1);
   CHECK(halves > 0);
   CHECK(publish_ns(costs, 4, 1) > halves);
+  // Where others generate as well, these get all of it in addition.
+  const auto on_half = [&](int tp) { return costs.publish_ns({0, {tp, 4 / tp}}, {0, {1, 8}}); };
+  CHECK(on_half(2) == on_half(1) + halves);
   o.training.mini_batches *= 2;
   CHECK(std::abs(publish_ns(costs_of(o), 2, 1) - 2 * halves) <= 1);
   o.machine.ranks_per_node = 4;
@@ -139,12 +142,23 @@ TEST_CASE("on many GPUs no strategy beats the search") {
   }
 }
 
+TEST_CASE("a row has only the degrees that are asked for") {
+  SimulateOptions o = eight_gpus();
+  o.play.degrees = {8};
+  const std::string row = placement_row(o, "eight");
+  CHECK_THAT(row, ContainsSubstring(":8x"));
+  for (const char* other : {":1x", ":2x", ":4x"}) CHECK_THAT(row, !ContainsSubstring(other));
+}
+
 TEST_CASE("a row has the strategies and a placement that is as good as the best of them") {
   const std::string row = placement_row(eight_gpus(), "eight");
   CHECK_THAT(row, ContainsSubstring("eight"));
   CHECK_THAT(row, ContainsSubstring("policy "));
   CHECK_THAT(row, ContainsSubstring("generation 0-"));
   CHECK_THAT(placement_head(), ContainsSubstring("separation"));
+  const std::size_t end = row.find("x ");
+  REQUIRE(end != std::string::npos);
+  CHECK(std::stod(row.substr(row.rfind(' ', end) + 1)) >= 1.0);
   SimulateOptions small = eight_gpus();
   small.machine.device.memory_gb = 30;
   CHECK_THROWS_MATCHES(placement_row(small, "small"), Error,
