@@ -42,13 +42,15 @@ MetricValues make_calls(SampleSet& samples, const Group& world, std::span<const 
       copy_of(call) = samples.copy_to(block, call.group);
   }
   std::vector<MetricValues> figures(calls.size());
-  for (std::size_t c = 0; c < calls.size(); ++c) {
-    const ModelCall& call = calls[c];
-    if (call.group == nullptr) continue;
-    SampleSet& set = is_on_all(call) ? samples : copy_of(call);
-    const auto work = [&] { figures[c] = call.work(set); };
-    record == nullptr ? work() : record->note(call.name, call.model, call.layout, work);
-  }
+  // Those of blocks first: in one on all ranks every block waits for the others.
+  for (const bool on_all : {false, true})
+    for (std::size_t c = 0; c < calls.size(); ++c) {
+      const ModelCall& call = calls[c];
+      if (call.group == nullptr || is_on_all(call) != on_all) continue;
+      SampleSet& set = on_all ? samples : copy_of(call);
+      const auto work = [&] { figures[c] = call.work(set); };
+      record == nullptr ? work() : record->note(call.name, call.model, call.layout, work);
+    }
   if (record != nullptr && has_copies) record->phase().begins("wait");
   MetricValues all;
   for (std::size_t c = 0; c < calls.size(); ++c) {

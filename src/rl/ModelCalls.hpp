@@ -81,7 +81,8 @@ class CallRecord {
   std::vector<CallSpan> spans_;
 };
 
-// Makes calls that do not wait for each other. A call on all ranks works on `samples` itself;
+// Makes calls that do not wait for each other: in their order, but those of blocks of ranks before
+// those on all ranks. A call on all ranks works on `samples` itself;
 // others get copies, and what they add is brought to all ranks that hold the samples. Returns the
 // figures of all calls, the same on all ranks. `record` may be null; of calls that are not on all
 // ranks it gets the phases everywhere, and "wait" for bringing samples and figures and for the

@@ -95,7 +95,9 @@ void UpdateLoop::learn_early(const std::vector<Sample>& prompt, Range bundle,
     if (prompt[i].loss_tokens() > 0) members.push_back(i);
     early_.insert(prompt[i].id);
   }
-  if (!members.empty()) accumulate({members});
+  if (members.empty()) return;
+  const MicroBatchList mine{members};
+  note_work(mine, prompt, [&] { accumulate(mine); });
 }
 
 MicroBatchList UpdateLoop::micro_batches(const SampleSet& samples, Range batch,
@@ -133,22 +135,20 @@ void UpdateLoop::run(SampleSet& samples, const Accumulate& accumulate, Optimizer
   report.grad_norm /= std::max(1, report.steps - report.skipped);
 }
 
-double UpdateLoop::pass(const MicroBatchList& mine, const StepTotals& totals,
-                        const SampleSet& samples, const Accumulate& accumulate) {
-  if (model_.progress == nullptr) return accumulate(mine, totals);
+void UpdateLoop::note_work(const MicroBatchList& mine, const std::vector<Sample>& samples,
+                           const std::function<void()>& work) {
+  if (model_.progress == nullptr) return work();
   const Timer timer;
   const double waited = model_.progress->seconds_in_collectives();
-  const double rest = accumulate(mine, totals);
+  work();
   work_.seconds += timer.seconds() - (model_.progress->seconds_in_collectives() - waited);
-  const std::vector<Sample>& here = samples.here();
   for (const auto& batch : mine)
     for (std::size_t i = 0; i < batch.size(); ++i) {
-      const Sample& s = here[batch[i]];
+      const Sample& s = samples[batch[i]];
       const bool shares = model_.context.options.shares_prefixes && i > 0 &&
-                          here[batch[i - 1]].id.prompt == s.id.prompt;
+                          samples[batch[i - 1]].id.prompt == s.id.prompt;
       work_.rows += s.length() - 1 - (shares ? std::ssize(s.prompt) - 1 : 0);
     }
-  return rest;
 }
 
 void UpdateLoop::step(const SampleSet& samples, Range batch, const std::set<ResponseId>& done,
@@ -160,7 +160,9 @@ void UpdateLoop::step(const SampleSet& samples, Range batch, const std::set<Resp
     return;
   }
   if (done.empty()) model_.gradients.clear(model_.context.exec);
-  const double rest = pass(micro_batches(samples, batch, done), totals, samples, accumulate);
+  const MicroBatchList mine = micro_batches(samples, batch, done);
+  double rest = 1.0;
+  note_work(mine, samples.here(), [&] { rest = accumulate(mine, totals); });
   const OptimizerReport made = make_step(model_.context.exec, model_.optimizer, model_.gradients,
                                          options_.schedule, model_.publish, rest);
   report.learning_rate = made.learning_rate;

@@ -121,9 +121,9 @@ class UpdateLoop {
   void step(const SampleSet& samples, Range batch, const std::set<ResponseId>& done,
             const Accumulate& accumulate, OptimizerSteps& report);
 
-  // Calls `accumulate`, and notes the work.
-  double pass(const MicroBatchList& mine, const StepTotals& totals, const SampleSet& samples,
-              const Accumulate& accumulate);
+  // Does the work, and notes it as that of training these samples.
+  void note_work(const MicroBatchList& mine, const std::vector<Sample>& samples,
+                 const std::function<void()>& work);
   // Of these rows: the replica that has learned from a sample early; empty if none learns early.
   // Collective over the replicas.
   std::vector<int> early_replicas(const SampleSet& samples) const;

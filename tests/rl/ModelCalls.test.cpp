@@ -145,6 +145,33 @@ TEST_CASE("calls on ranks that are not shared overlap") {
   }
 }
 
+TEST_CASE("calls of blocks are made before those on all ranks") {
+  const Group world = Group::world(MPI_COMM_WORLD);
+  const Group self = Group::self(world.rank());
+  std::vector<Sample> start;
+  if (world.rank() == 0) start = samples();
+  SampleSet set(world, std::move(start));
+  std::string made;
+  const auto call = [&](char name, const ModelLayout& layout, const Group* group) {
+    return ModelCall{"ref", "reference", layout, group, [&made, name](SampleSet&) {
+                       made += name;
+                       return MetricValues{{std::string(1, name), 1.0}};
+                     }};
+  };
+  const Group* mine = world.rank() == 0 ? &self : nullptr;
+  const std::vector<ModelCall> calls{call('a', {0, {1, world.size()}}, &world),
+                                     call('b', {0, {1, 1}}, mine),
+                                     call('c', {0, {1, world.size()}}, &world)};
+  const MetricValues figures = make_calls(set, world, calls, nullptr);
+  if (world.size() == 1)
+    CHECK(made == "abc");
+  else
+    CHECK(made == (world.rank() == 0 ? "bac" : "ac"));
+  std::string names;
+  for (const auto& [name, value] : figures) names += name;
+  CHECK(names == "abc");
+}
+
 TEST_CASE("phases are told to all ranks, those of other ranks as such") {
   const Group world = Group::world(MPI_COMM_WORLD);
   const Group self = Group::self(world.rank());
