@@ -42,7 +42,9 @@ void Balance::report(const std::vector<int>& slow) {
                                       : " (with Balance/Mode on it would get less to train)"));
     for (const int rank : known_slow_)
       if (!std::ranges::binary_search(slow, rank))
-        TAPER_INFO(name(rank) << " computes as fast as the median again");
+        TAPER_INFO(name(rank) << (work_[static_cast<std::size_t>(rank)].rows > 0.0
+                                      ? " computes as fast as the median again"
+                                      : " had nothing to train of late; it gets its share again"));
   }
   known_slow_ = slow;
 }

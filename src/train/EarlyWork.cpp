@@ -102,13 +102,18 @@ std::vector<std::string> early_work_warnings(const RunOptions& o, const Placemen
         "Algorithm/KL Coefficient above 0, a reward of the kind model or a critic would)");
   const RankBlock generation = placement.generation.ranks();
   if (generation.count > 1 || ranks == 1) return list;
+  const auto warn = [&](const std::string& model, const ModelLayout& layout,
+                        const std::string& does, const std::string& option) {
+    if (layout.ranks() == generation)
+      list.push_back("the " + model + " is on the only rank that generates, rank " +
+                     std::to_string(generation.first) + ": it " + does + " nothing early; set " +
+                     option + " to ranks that do not generate");
+  };
   const ModelSet models = o.models();
   for (std::size_t i = 0; i < placement.scoring.size(); ++i)
-    if (placement.scoring[i].ranks() == generation)
-      list.push_back("the " + models.scoring[i].name +
-                     " is on the only rank that generates, rank " +
-                     std::to_string(generation.first) + ": it scores nothing early; set " +
-                     models.scoring[i].option + " to ranks that do not generate");
+    warn(models.scoring[i].name, placement.scoring[i], "scores", models.scoring[i].option);
+  if (placement.critic) warn("critic", *placement.critic, "scores", "Placement/Critic");
+  if (o.training.early_learning) warn("policy", placement.policy, "learns", "Placement/Policy");
   return list;
 }
 

@@ -261,4 +261,8 @@ TEST_CASE("models that have no chance to work early are named") {
   REQUIRE(warnings(o, 2).size() == 1);
   CHECK_THAT(warnings(o, 2).front(), ContainsSubstring("set Placement/Reference"));
   CHECK(warnings(o, 4).empty());
+  o.training.early_learning = true;
+  o.placement.policy = "0";
+  REQUIRE(warnings(o, 2).size() == 2);
+  CHECK_THAT(warnings(o, 2).back(), ContainsSubstring("set Placement/Policy"));
 }
