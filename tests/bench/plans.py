@@ -10,9 +10,9 @@ on all ranks, and others spread evenly over the predicted times. They alternate 
 an iteration is the mean from the third one on, and the median over rounds counts. (The first touches memory, the second
 that of a reference; with prescribed lengths, the third is the one that is priced.) Start profile and this program in
 the same way (launcher, network). --times FILE keeps what was measured, so that a measurement of hours can be
-interrupted: times that it holds are not measured again. The last line has Spearman's rank correlation, the median of |predicted / measured -
-1|, how much slower the chosen placement is than the fastest measured one, and how much faster than all models on all
-ranks.
+interrupted: times that it holds are not measured again. The last line has Spearman's rank correlation, the median of
+|predicted / measured - 1|, how much slower the chosen placement is than the fastest measured one, and how much faster
+than all models on all ranks.
 """
 
 import argparse
@@ -46,7 +46,9 @@ def placements(options, folder):
         command += ["--lengths", options.lengths]
     call([*command, *options_of(options)])
     found = lines_of(output)
-    flat = next(p for p in found if p["name"] == "flattening")
+    flat = next((p for p in found if p["name"] == "flattening"), None)
+    if flat is None:
+        sys.exit("flattening is not possible here: nothing to compare placements with")
     return flat, [p for p in found if p["name"].isdigit()]
 
 
@@ -71,7 +73,16 @@ def iteration_seconds(options, folder, placement):
 
 def measure(options, folder, tried):
     """Seconds of an iteration of each placement in each round; those in --times are taken from there."""
+    of = {
+        "run": options.run.read_text(),
+        "set": options.set,
+        "lengths": str(options.lengths),
+        "iterations": options.iterations,
+        "launcher": options.launcher,
+    }
     known = lines_of(options.times) if options.times and options.times.exists() else []
+    if any(x["of"] != of for x in known):
+        sys.exit(f"{options.times} has times of another run or other options; name another file")
     kept = {(x["round"], json.dumps(x["settings"])): x["measured_s"] for x in known}
     times = [[] for _ in tried]
     started = False
@@ -85,18 +96,17 @@ def measure(options, folder, tried):
                     started = True
                 kept[key] = iteration_seconds(options, folder, placement)
                 if options.times:
+                    line = {"round": number, "settings": settings, "measured_s": kept[key], "of": of}
                     with options.times.open("a") as file:
-                        print(json.dumps({"round": number, "settings": settings, "measured_s": kept[key]}), file=file)
+                        print(json.dumps(line), file=file)
             seconds.append(kept[key])
     return times
 
 
 def ranks_of(values):
-    order = sorted(range(len(values)), key=values.__getitem__)
-    ranks = [0.0] * len(values)
-    for rank, index in enumerate(order):
-        ranks[index] = rank
-    return ranks
+    """Equal values have the mean of their ranks."""
+    below = [sum(v < value for v in values) for value in values]
+    return [b + (values.count(value) - 1) / 2 for b, value in zip(below, values)]
 
 
 def spearman(a, b):
@@ -123,6 +133,8 @@ def main():
     options = parser.parse_args()
     if options.iterations < 3:
         parser.error("--iterations must be at least 3: the first two are not counted")
+    if options.count < 2:
+        parser.error("--count must be at least 2: the best placement, and that of all models on all ranks")
     with tempfile.TemporaryDirectory() as scratch:
         folder = Path(scratch)
         flat, found = placements(options, folder)
@@ -130,6 +142,8 @@ def main():
         tried = [found[0]] if found[0]["settings"] == flat["settings"] else [found[0], flat]
         wanted = min(options.count - len(tried), len(others))
         tried += [others[int((i + 0.5) * len(others) / wanted)] for i in range(wanted)]
+        if len(tried) < 2:
+            sys.exit("there is only one placement: nothing to compare it with")
         of_flat = tried.index(flat) if flat in tried else 0
         times = measure(options, folder, tried)
         measured = [statistics.median(seconds) for seconds in times]
