@@ -21,6 +21,7 @@ void DraftCounts::add(const DraftCounts& other) {
 void GuessDrafter::begin(const SamplingOptions& sampling, const Group& group,
                          const DraftLimits& limits, WaitsFor waits_for) {
   sampling_ = sampling;
+  known_ = &all_known_[{sampling.purpose, sampling.temperature == 0.0f}];
   waits_for_ = waits_for;
   mine_ = recent_ = {};
   texts_.begin(sampling);
@@ -48,10 +49,10 @@ DraftCounts GuessDrafter::finish() {
 
 void GuessDrafter::learn(std::span<const Completion> responses, const DraftCounts& counts,
                          const Endings& endings) {
-  known().acceptance.add(counts.acceptance);
-  known().acceptance.fade();
-  known().endings.fade();
-  known().endings.add(endings);
+  known_->acceptance.add(counts.acceptance);
+  known_->acceptance.fade();
+  known_->endings.fade();
+  known_->endings.add(endings);
   texts_.learn(responses);
 }
 
@@ -71,7 +72,7 @@ void GuessDrafter::Reach::add(int drafted_now, int accepted_now) {
 }
 
 DraftShares GuessDrafter::reach() {
-  const Reach& r = known().reaches[bucket_];
+  const Reach& r = known_->reaches[bucket_];
   DraftShares shares;
   const auto share = [&](double count) {
     return clamped<std::uint8_t>(std::llround(DraftShares::kShareOne * count / r.sequences));
@@ -90,7 +91,7 @@ void GuessDrafter::observe(const Sequence& sequence, int drafted,
   if (unobserved_ == 0) return;  // in a step in which nobody was asked
   --unobserved_;
   const int accepted = static_cast<int>(tokens.size()) - 1;
-  if (!is_recalling_) known().reaches[bucket_].add(drafted, accepted);
+  if (!is_recalling_) known_->reaches[bucket_].add(drafted, accepted);
   if (!is_recalling_ && limits_.threshold < DraftLimits::kNothing) {
     end_order_.observe(sequence.id, accepted + 1);
     accepted_value_ += value_of(end_order_.worth(sequence.id)).of_token * accepted;
@@ -115,7 +116,7 @@ void GuessDrafter::observe(const Sequence& sequence, int drafted,
 // Of a kind of guesses, or of all of a source.
 template <class What>
 int GuessDrafter::estimate(const What& what) {
-  const RightOf before = known().acceptance.of(what), recent = recent_.acceptance.of(what);
+  const RightOf before = known_->acceptance.of(what), recent = recent_.acceptance.of(what);
   return taper::estimate({before.right + recent.right, before.all + recent.all});
 }
 
@@ -289,7 +290,7 @@ std::vector<GuessDrafter::Growth> GuessDrafter::first_growths(std::span<const Dr
                                                               const Drafts& recalled, Queue queue) {
   // In a race it is not known which sequences will be kept.
   if (waits_for_ == WaitsFor::kKept) queue = Queue::kWaiting;
-  const std::vector<double> worths = end_order_.worths(asks, queue, known().endings);
+  const std::vector<double> worths = end_order_.worths(asks, queue, known_->endings);
   const std::vector<std::size_t> mine = this->mine(asks);  // ascending
   std::vector<Growth> growing;
   int all = 0;
@@ -314,16 +315,17 @@ GuessDrafter::Drafts GuessDrafter::guess_drafts(std::span<const DraftAsk> asks,
   const auto most = [&](std::size_t ask) { return std::min(asks[ask].most, draft_length_); };
   std::vector<Growth> growing = first_growths(asks, recalled, room.queue);
   if (is_spread_) rows = static_cast<int>(rows / of_mine_);
-  while (!growing.empty()) {
-    const std::vector<Position> positions = look_ahead(asks, growing);
+  while (!growing.empty() && rows > 0) {
+    std::vector<Position> positions = look_ahead(asks, growing);
     std::vector<Growth> grown;
     for (std::size_t i = 0; i < growing.size(); ++i) {
       if (positions[i].guesses.empty()) continue;
       Growth& g = growing[i];
-      asked_[asks[g.ask].sequence->id].push_back(positions[i]);
-      g.probability = g.probability * positions[i].estimate / kRatioOne;
+      std::vector<Position>& asked = asked_[asks[g.ask].sequence->id];
+      const Position& p = asked.emplace_back(std::move(positions[i]));
+      g.probability = g.probability * p.estimate / kRatioOne;
       if (g.probability < std::int64_t{g.value.least} * kRatioOne) continue;
-      g.draft.push_back(positions[i].choice().token);
+      g.draft.push_back(p.choice().token);
       grown.push_back(std::move(g));
     }
     // Those that are expected to give most if there are too few rows, of equals the first.

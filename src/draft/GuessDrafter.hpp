@@ -161,7 +161,6 @@ class GuessDrafter : public Drafter {
     std::array<Reach, kLengthBuckets> reaches;
   };
 
-  Known& known() { return known_[{sampling_.purpose, sampling_.temperature == 0.0f}]; }
   bool speaks() const;
   template <class What>
   int estimate(const What& what);
@@ -200,9 +199,11 @@ class GuessDrafter : public Drafter {
   std::size_t bucket_ = 0;  // of the last propose(), and its sequences that have not been observed
   std::ptrdiff_t unobserved_ = 0;
   std::map<ResponseId, int> owners_;  // ranks that draft, if they share the work
-  std::map<std::pair<RandomPurpose, bool>, Known> known_;  // by purpose and whether it is greedy
-  DraftCounts recent_;  // since the last restart, the same on all ranks of the group
-  DraftCounts mine_;    // of this generation before, that this rank speaks for
+  std::map<std::pair<RandomPurpose, bool>, Known>
+      all_known_;           // by purpose and whether it is greedy
+  Known* known_ = nullptr;  // of this generation
+  DraftCounts recent_;      // since the last restart, the same on all ranks of the group
+  DraftCounts mine_;        // of this generation before, that this rank speaks for
 };
 
 }  // namespace taper

@@ -14,8 +14,10 @@ std::span<const std::int32_t> RecalledResponses::after(const Sequence& sequence,
   if (at == responses_.end() || most <= 0) return {};
   auto& [tokens, agreed] = at->second;
   const std::size_t length = sequence.tokens.size();
-  if (length >= tokens.size() || !std::equal(sequence.tokens.begin() + agreed,
-                                             sequence.tokens.end(), tokens.begin() + agreed)) {
+  // A sequence of the same id may also be one of another generation.
+  if (length < agreed || length >= tokens.size() ||
+      !std::equal(sequence.tokens.begin() + agreed, sequence.tokens.end(),
+                  tokens.begin() + agreed)) {
     responses_.erase(at);
     return {};
   }

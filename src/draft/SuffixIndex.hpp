@@ -46,6 +46,7 @@ struct IndexedPlace {
 class SuffixIndex {
  public:
   static constexpr int kShortestMatch = 3, kLongestMatch = 32;
+  static constexpr int kLeastBytesPerToken = 30;
   // That find() looks at in a chain, by source: a few places of whatever has been generated give as
   // many right guesses as many do.
   static constexpr std::array<int, kTextSources> kPlaces{24, 24, 4};

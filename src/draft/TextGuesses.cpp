@@ -108,7 +108,14 @@ void TextGuesses::guess(const ResponseId& id, std::span<const std::int32_t> cont
 void TextGuesses::learn(std::span<const Completion> responses) {
   forget_sequences();
   if (!has_room()) return;
-  for (const Completion& c : responses)
+  // Of what cannot all stay, the last ones.
+  std::size_t first = responses.size();
+  for (std::int64_t tokens = 0; first > 0; --first) {
+    const Completion& c = responses[first - 1];
+    tokens += std::ssize(c.prompt) + std::ssize(c.response);
+    if (tokens * SuffixIndex::kLeastBytesPerToken > index_bytes_) break;
+  }
+  for (const Completion& c : responses.subspan(first))
     past_.append(past_.add(token_key(sampling_, c.id, 0), c.prompt), c.response);
   if (past_.bytes() > index_bytes_) shrink();
 }
@@ -117,10 +124,13 @@ void TextGuesses::learn(std::span<const Completion> responses) {
 void TextGuesses::shrink() {
   SuffixIndex old(DraftSource::kPrompt);
   std::swap(old, past_);
+  const double bytes_per_token = static_cast<double>(old.bytes()) /
+                                 static_cast<double>(std::max<std::int64_t>(1, old.tokens()));
   int first = old.texts();
   for (std::int64_t tokens = 0; first > 0; --first) {
     tokens += std::ssize(old.text(first - 1).tokens);
-    if (tokens * old.bytes() / std::max<std::int64_t>(1, old.tokens()) > index_bytes_ / 2) break;
+    if (static_cast<double>(tokens) * bytes_per_token > static_cast<double>(index_bytes_) / 2)
+      break;
   }
   for (int i = first; i < old.texts(); ++i) {
     const IndexedText& text = old.text(i);

@@ -84,8 +84,8 @@ void Engine::submit(const Request& request) {
 // In a step that only decodes, the drafter guesses how sequences go on; the guesses are the last
 // tokens of the sequences until deliver().
 void Engine::add_drafts(std::vector<Work>& work) {
-  const auto decodes = [](const Work& w) { return w.decodes() && w.finishes(); };
-  if (!std::all_of(work.begin(), work.end(), decodes)) return;
+  const auto decodes = [](const Work& w) { return w.decodes(); };
+  if (work.empty() || !std::all_of(work.begin(), work.end(), decodes)) return;
   std::vector<DraftAsk> asks;
   for (const Work& w : work) {
     const Sequence& s = *w.sequence;

@@ -18,17 +18,18 @@ struct SchedulerOptions {
   int block_size = 64;      // positions per block
 };
 
-// A part of a step: the next `count` tokens of a sequence, the last `drafted` of them guesses.
+// A part of a step: the next `count` tokens of a sequence, the last `drafted` of them draft tokens.
 struct Work {
   Sequence* sequence = nullptr;
   int count = 0;
   int drafted = 0;
 
-  // Computes the next position of a response, and nothing else.
-  bool decodes() const {
-    return count - drafted == 1 && sequence->length() - drafted > sequence->prompt_length;
-  }
   bool finishes() const { return sequence->computed + count == sequence->length(); }
+  // Computes the last position of a response, and nothing else but draft tokens.
+  bool decodes() const {
+    return count - drafted == 1 && sequence->length() - drafted > sequence->prompt_length &&
+           finishes();
+  }
 };
 
 // Which tokens the next step computes: continuous batching with chunked prefill, and youngest-first

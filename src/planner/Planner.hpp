@@ -37,6 +37,7 @@ struct PlannerOptions {
   std::int64_t budget_ppm = 10000;
   // Cumulative loss against the best static layout, of the generation time, that ends switching.
   std::int64_t fallback_ppm = 5000;
+  bool drafts = true;      // steps have drafts, if earlier ones had: a saved planner knows of them
   bool look_ahead = true;  // false: only "stay" and "now" are compared, the myopic rule
   int half_life = 3;       // iterations after which lengths count half
   std::int64_t consult_ns = 25'000'000;  // period of consultation: the later of this ...

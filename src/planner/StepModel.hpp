@@ -22,9 +22,8 @@ namespace taper {
 
 // Step time of one TP degree and pair class as a function of (new tokens, sequences, context):
 // piecewise linear in the mean context on lines of equal batch, linear between the lines; what
-// prompt rows add likewise, on lines of equal rows. Beyond
-// the samples it goes on with the last slope, which is never negative: products cost time per row,
-// attention per position.
+// prompt rows add likewise, on lines of equal rows. Beyond the samples it goes on with the last
+// slope, which is never negative: products cost time per row, attention per position.
 class StepCurve {
  public:
   // The samples of one degree and class; at least one decode step among them. `verify`: those of

@@ -240,13 +240,13 @@ void Consultation::close(const AgreedChange& agreed, Applied applied) {
   if (applied == Applied::kYes) {
     layout_ = agreed.plan.layout;
     last_change_ = agreed.plan;
+    drafts_ = {};  // those of another layout
   }
   switched_ns_ = applied == Applied::kYes ? switch_clock_.nanoseconds() : 0;
   const std::int64_t now = clock_.nanoseconds();
   pace_.restart(now);
   pace_.resume(now);
   pace_.set_wait(0);
-  drafts_ = {};  // those of another layout
 }
 
 }  // namespace taper

@@ -63,12 +63,10 @@ class Consultation {
 
   // What this rank adds to the step; only a leader's word counts.
   ControlWord control_word() const { return word_; }
-  // How far the drafts of this rank's group reach, for the next consultations, and how much of the
-  // time of the last step a draft model took.
-  void set_drafts(const DraftShares& drafts, std::int64_t model_ns) {
-    drafts_ = drafts;
-    pace_.leave_out(model_ns);
-  }
+  // How far the drafts of this rank's group reach, for the next consultations.
+  void set_drafts(const DraftShares& drafts) { drafts_ = drafts; }
+  // So much of the time of the last step went into making drafts: it says nothing of the machine.
+  void leave_out(std::int64_t ns) { pace_.leave_out(ns); }
   // After each step, with its report.
   void observe(const StepReport& report, const Engine& engine);
   // Asks all replicas to stop; may be called on any leader at any time.

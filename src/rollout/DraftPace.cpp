@@ -77,8 +77,10 @@ void DraftPace::learn_costs(Bucket& b, const DecodeStep& step) {
   }
   const double more = step.drafted + step.sequences - b.sequences;
   if (b.plain_ns == 0 || more < 1) return;
-  // A row takes some time, and not that of a step, whatever the noise of two measurements says.
-  approach(b.row_ns, std::clamp((ns - b.plain_ns) / more, b.plain_ns / 128, b.plain_ns));
+  // A row takes some time, and not more than one of a step without guesses, whatever the noise of
+  // two measurements says.
+  approach(b.row_ns,
+           std::clamp((ns - b.plain_ns) / more, b.plain_ns / 128, b.plain_ns / b.sequences));
 }
 
 // A price that nothing confirms any more is forgotten now and then: rounds are made until there is

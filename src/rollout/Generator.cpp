@@ -119,6 +119,7 @@ std::shared_ptr<LayoutPlanner> Generator::make_planner() {
   options.mode = options_.mode;
   options.initial = options_.layout;
   options.degrees = layouts_.degrees();
+  options.drafts = options_.speculation.is_on();
   const LatencyProfile profile = read_profile();
   reviewer_ = std::make_unique<GenerationReviewer>(profile, ranks_.chain, options);
   return std::make_shared<Planner>(profile, ranks_.chain, options);
@@ -254,7 +255,7 @@ void Generator::change_layout(const AgreedChange& agreed, const Timer& timer) {
   if (record.confirmation.act) {
     record.report = reshaper_->apply(change, list,
                                      destinations_of(list, change, record.confirmation), *engine_);
-    if (drafter_) restart_drafts();
+    if (drafter_ && record.report.done) restart_drafts();
   }
   consult_->close(agreed, record.report.done ? Applied::kYes : Applied::kNo);
   record.seconds = timer.seconds() - record.at_s;
@@ -304,12 +305,13 @@ void Generator::follow_drafts(const StepReport& step, std::int64_t ns) {
   if (step.prefill_rows > 0 || step.decode_rows == 0) return;
   const ModelRounds& model = drafter_->model_rounds();
   report_->speculation.add(step, ns, model.all_ns());
+  consult_->leave_out(model.all_ns() + drafter_->look_ns());
   if (drafter_->is_recalling()) return;
   draft_pace_.measure({limits, step.decode_rows, step.drafted_rows, drafter_->accepted_value(), ns,
                        drafter_->look_ns(), model});
   DraftShares shares = drafter_->reach();
   shares.model = report_->speculation.batches[length_bucket(step.decode_rows)].model_share();
-  consult_->set_drafts(shares, model.all_ns());
+  consult_->set_drafts(shares);
 }
 
 // All ranks get the figures, and the drafter the responses, of all replicas.

@@ -102,6 +102,7 @@ std::optional<Batch> Rollouts::collect(std::int64_t iteration, StopAgreement& st
     counts = selection.counts;
   }
   counts.rounds = rounds;
+  if (generator_ != nullptr) generator_->recall({});
   return Batch(std::move(all), counts);
 }
 

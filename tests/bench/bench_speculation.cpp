@@ -254,10 +254,14 @@ class SpeculationBench {
       for (const Completion& done : completions) {
         const auto [at, is_new] = first.try_emplace(done.id, done);
         if (!is_new &&
-            (at->second.response != done.response || at->second.log_probs != done.log_probs))
+            (at->second.response != done.response || at->second.log_probs != done.log_probs ||
+             at->second.kept_mass != done.kept_mass || at->second.finish != done.finish))
           TAPER_FAIL(ExitCode::kFailure,
                      "response " << done.id.prompt << " differs with drafts " << c.name);
       }
+      if (completions.size() != first.size())
+        TAPER_FAIL(ExitCode::kFailure,
+                   "responses are missing, or too many, with drafts " << c.name);
       std::int64_t tokens = 0;
       for (const Completion& done : completions) tokens += std::ssize(done.response);
       std::vector<std::int64_t> sum{tokens};

@@ -46,6 +46,10 @@ TEST_CASE("a sequence that goes another way is forgotten") {
   CHECK(after(recalled, sequence(3, 1, {1, 4}, {}), 9).empty());  // another prompt
   CHECK(recalled.empty());
   recalled.add(kId, kTokens);
+  CHECK(after(recalled, sequence(3, 1, {1, 2}, {5, 6}), 9) == Tokens{7, 8});
+  CHECK(after(recalled, sequence(3, 1, {1, 2}, {5}), 9).empty());  // another generation
+  CHECK(recalled.empty());
+  recalled.add(kId, kTokens);
   recalled.clear();
   CHECK(recalled.empty());
 }

@@ -229,6 +229,12 @@ TEST_CASE("how far drafts reach is learned, kept, and decides which layout is wo
   CHECK(drafting.save().size() > plain.save().size());
   other.load(plain.save());
   CHECK(other.save() == plain.save());
+  // A job that makes no drafts goes on from a planner that knows of them.
+  options.drafts = false;
+  Planner without_drafts(tcp({1, 2, 4}), chain, options);
+  without_drafts.begin(workload(32));
+  without_drafts.load(drafting.save());
+  CHECK(without_drafts.save().size() < drafting.save().size());
 }
 
 TEST_CASE("a damaged state is refused") {

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "results/RunDirectory.hpp"
+#include "results/RunFile.hpp"
 #include "support/RecordedRun.hpp"
 #include "support/Scratch.hpp"
 
@@ -65,4 +66,24 @@ TEST_CASE_METHOD(Fixture, "a run without rollouts is named with the option that 
 
 TEST_CASE_METHOD(Fixture, "a run without drafts has no table of them") {
   CHECK(read_drafts(run).empty());
+}
+
+TEST_CASE_METHOD(Fixture, "sizes of batch in which hardly anything was drafted are known as such") {
+  RunFile file(RunDirectory(run).run_file());
+  const auto add = [&](std::int64_t least, std::int64_t sequences, std::int64_t drafted) {
+    file.add_record("draft_batches", 1,
+                    {{"least_batch", least},
+                     {"sequences", sequences},
+                     {"drafted", drafted},
+                     {"accepted", drafted},
+                     {"time_s", 1.0},
+                     {"model_s", 0.0}});
+  };
+  add(1, 100, 300);
+  add(64, 6400, 3);
+  file.save();
+  const DraftTable drafts = read_drafts(run);
+  CHECK(drafts.shares(1).drafted[2] == DraftShares::kShareOne);
+  CHECK(drafts.shares(64).drafted[0] <= 1);
+  CHECK(drafts.shares(64).drafted[2] == 0);
 }

@@ -315,7 +315,7 @@ void Planner::State::read(std::string_view bytes) {
   likeness.load(part());
   DraftTable drafts;
   if (!in.done()) drafts.load(part());
-  steps.set_drafts(drafts);
+  steps.set_drafts(options.drafts ? drafts : DraftTable());
   TAPER_VALIDATE(in.done(), "more than its parts");
 }
 
