@@ -19,10 +19,12 @@ void DraftCounts::add(const DraftCounts& other) {
 }
 
 void GuessDrafter::begin(const SamplingOptions& sampling, const Group& group,
-                         const DraftLimits& limits, WaitsFor waits_for) {
+                         const DraftLimits& limits, WaitsFor waits_for,
+                         std::span<const std::int32_t> end_ids) {
   sampling_ = sampling;
   known_ = &all_known_[{sampling.purpose, sampling.temperature == 0.0f}];
   waits_for_ = waits_for;
+  end_ids_.assign(end_ids.begin(), end_ids.end());
   mine_ = recent_ = {};
   texts_.begin(sampling);
   restart(group, limits);
@@ -337,7 +339,10 @@ GuessDrafter::Drafts GuessDrafter::guess_drafts(std::span<const DraftAsk> asks,
     grown.resize(std::min<std::size_t>(grown.size(), static_cast<std::size_t>(rows)));
     rows -= static_cast<int>(grown.size());
     for (const Growth& g : grown) drafts[g.ask] = g.draft;
-    std::erase_if(grown, [&](const Growth& g) { return std::ssize(g.draft) >= most(g.ask); });
+    std::erase_if(grown, [&](const Growth& g) {
+      return std::ssize(g.draft) >= most(g.ask) ||
+             std::find(end_ids_.begin(), end_ids_.end(), g.draft.back()) != end_ids_.end();
+    });
     growing = std::move(grown);
   }
   if (is_spread_) share(drafts);

@@ -88,9 +88,9 @@ class GuessDrafter : public Drafter {
   bool is_recalling() const { return is_recalling_; }
 
   // Starts a generation with no sequences, in this group, which must outlive its use. The model is
-  // bound to its layout already.
+  // bound to its layout already. end_ids: tokens behind which a response does not go on.
   void begin(const SamplingOptions& sampling, const Group& group, const DraftLimits& limits,
-             WaitsFor waits_for = WaitsFor::kAll);
+             WaitsFor waits_for = WaitsFor::kAll, std::span<const std::int32_t> end_ids = {});
   // The group, or another one, goes on with other sequences: what only this one has counted does
   // not help until learn().
   void restart(const Group& group, const DraftLimits& limits);
@@ -189,6 +189,7 @@ class GuessDrafter : public Drafter {
   bool is_spread_ = false;  // whether each rank of the group drafts for some of its sequences
   double of_mine_ = 1;      // sequences that may have drafts, all beside those of this rank
   WaitsFor waits_for_ = WaitsFor::kAll;
+  std::vector<std::int32_t> end_ids_;
   DraftLimits limits_;
   SamplingOptions sampling_;
   ModelRounds model_rounds_;

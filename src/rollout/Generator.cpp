@@ -185,7 +185,7 @@ void Generator::start(const std::vector<Request>& requests, const SamplingOption
   decoding_ = std::min(sequences, max_running());
   if (draft_model_) draft_model_->bind(tp);
   drafter_->begin(sampling, engine_->parallel().group(), first_limits(),
-                  race_ ? WaitsFor::kKept : WaitsFor::kAll);
+                  race_ ? WaitsFor::kKept : WaitsFor::kAll, stops.ids);
   draft_pace_.begin(tp);
 }
 

@@ -68,6 +68,14 @@ TEST_CASE("a sequence that repeats itself is guessed, as far as it may be") {
   CHECK(drafter.propose(std::vector<DraftAsk>{{&s, 100}}, {100}) == Drafts{{}});
 }
 
+TEST_CASE("no draft goes on behind the end of a response") {
+  GuessDrafter drafter(6, kRoom);
+  const std::vector<std::int32_t> ends{3, 6};
+  drafter.begin(sampling(), alone(), {}, WaitsFor::kAll, ends);
+  const Sequence s = sequence(0, 0, {1, 2}, {5, 6, 7, 8, 5, 6, 7, 8, 5, 6, 7});
+  CHECK(drafter.propose(std::vector<DraftAsk>{{&s, 100}}, {100}) == Drafts{{8, 5, 6}});
+}
+
 TEST_CASE("responses to the same prompt and of earlier generations are guessed from") {
   GuessDrafter drafter(4, kRoom);
   drafter.begin(sampling(), alone(), {});
