@@ -213,14 +213,18 @@ std::int64_t CallPrices::generation_ns(const RankGrid& grid, const DivisorChain&
         larger.push_back(degree);
     }
     const DivisorChain block(degrees);
+    std::vector<ReplayTrace> traces = traces_;
+    if (setting_.max_running > 0)
+      for (ReplayTrace& trace : traces)
+        trace.work.slots_per_rank = std::max(1, setting_.max_running / grid.tp);
     if (!setting_.may_change_layout)
-      return replay_ns(traces_.back(), Layout::uniform(grid.tp, block), {}, machine_);
+      return replay_ns(traces.back(), Layout::uniform(grid.tp, block), {}, machine_);
     PlannerOptions options;
     options.seed = setting_.seed;
     options.degrees = larger;
     Planner planner(profile(), block, options);
     std::int64_t last = 0;
-    for (const ReplayTrace& trace : traces_)
+    for (const ReplayTrace& trace : traces)
       last = simulate(planner, options, trace, machine_).time_ns;
     return last;
   });

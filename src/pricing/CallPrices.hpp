@@ -23,6 +23,7 @@ struct CallSetting {
   TrainPassOptions pass;           // micro-batches and bundles
   bool may_change_layout = false;  // of the generation
   std::uint64_t seed = 0;          // of its planner
+  int max_running = 0;             // sequences in flight in a replica; 0: as many as traces say
 };
 
 // Optimizer steps of an iteration.

@@ -42,7 +42,12 @@ std::vector<LatencyProfile> read_profiles(const PlanOptions& options) {
     const LatencyProfile& profile = profiles.back();
     if (options.here) {
       ProfileIdentity here = *options.here;
-      here.model = profile.identity.model;  // each is of one of several models
+      here.model = profile.identity.model;  // each is of one of several models, but all compute
+      for (const char* number : {"dtype", "arithmetic", "kv_dtype"}) {  // with the same numbers
+        here.model.erase(number);
+        if (const auto at = options.here->model.find(number); at != options.here->model.end())
+          here.model.insert(*at);
+      }
       const ProfileMatch match = compare_identity(profile.identity, here);
       TAPER_VALIDATE(match.refusals.empty(),
                      "--profile " << path_text(path)
@@ -62,6 +67,10 @@ std::vector<LatencyProfile> read_profiles(const PlanOptions& options) {
 // The last generations of a run, or those that the run is expected to have.
 std::vector<ReplayTrace> generations_of(const RunOptions& run, const std::string& lengths) {
   if (lengths.empty()) {
+    if (run.rollout.lengths.empty())
+      TAPER_WARN(
+          "no response lengths are given: predicted times are those of log-normal ones up to the "
+          "longest response allowed; name an earlier run with --lengths");
     const ModelFiles policy(run.model.directory, "Model/Directory");
     return expected_generations(run, policy, kGenerations);
   }
@@ -197,6 +206,12 @@ PlannedPlacements plan_run(const RunOptions& run, const DivisorChain& chain,
                      << run.rollout.layout
                      << " (a plan says how the ranks that generate form replicas); "
                         "leave it out");
+  const PlacementOptions& p = run.placement;
+  const bool has_places =
+      !(p.policy + p.generation + p.reference + p.critic).empty() ||
+      std::ranges::any_of(run.rewards, [](const auto& r) { return !r.model.ranks.empty(); });
+  if (has_places)
+    TAPER_WARN("the ranks of models in the run file do not count: the plan places all models");
   if (const auto names = left_out(run); !names.empty())
     TAPER_WARN("predicted times are without " << join(names, ", ")
                                               << "; compare placements with --measure");

@@ -70,7 +70,8 @@ class RunPrices {
         chain_(chain),
         pass_(run.pass_options()),
         policy_files_(run.model.directory, "Model/Directory") {
-    const CallSetting setting{pass_, run.rollout.mode == PlannerMode::kAdaptive, run.seed};
+    const CallSetting setting{pass_, run.rollout.mode == PlannerMode::kAdaptive, run.seed,
+                              run.rollout.max_running};
     for (const LatencyProfile& profile : profiles)
       prices_.push_back(std::make_unique<CallPrices>(profile, traces, setting));
   }
@@ -218,15 +219,14 @@ class RunPrices {
     const CallPrices& prices = prices_of("policy", policy_files_.config);
     const double wanted = 1.0 * run_.rollout.max_running * run_.rollout.max_positions() *
                           static_cast<double>(prices.profile().kv_bytes_per_position);
-    const auto cache =
-        static_cast<std::int64_t>(std::min(wanted, run_.rollout.kv_memory_mb * (1 << 20)));
     PlaceableModel model{"generation", "Placement/Generation", ModelRole::kGeneration, {}};
     for (const ModelLayout& layout : layouts(prices.profile().degrees(), policy_files_)) {
       if (layout.first > 0 || (is_generation_bound() && !layout.is_on_all(chain_.ranks())))
         continue;
+      const double cache = std::min(wanted / layout.grid.tp, run_.rollout.kv_memory_mb * (1 << 20));
       model.options.push_back({layout, prices.generation_ns(layout.grid, chain_), 0,
                                weight_bytes(policy_files_, layout.grid.tp, WithBackward::kNo),
-                               cache});
+                               static_cast<std::int64_t>(cache)});
     }
     return model;
   }

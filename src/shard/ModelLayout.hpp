@@ -46,7 +46,7 @@ struct ModelRanks {
 
 // The forms, for messages.
 inline constexpr const char* kModelRanksForm =
-    "FIRST-LAST or FIRST-LAST:TPxDP, e.g. 4-7 or 4-7:2x2 for two replicas of 2 ranks";
+    "FIRST-LAST or FIRST-LAST:TPxDP with TP x DP ranks, e.g. 4-7, or 4-7:2x2 for two replicas of 2";
 // "4-7", "4" (one rank) and "4-7:2x2"; nothing for another form, or if the grid has another number
 // of ranks.
 std::optional<ModelRanks> find_model_ranks(const std::string& text);

@@ -127,6 +127,21 @@ TEST_CASE("layouts are those that chain, model and profile have") {
             .publish_ns({0, {2, 1}}, {0, {1, 2}}) == 2 * halves);
 }
 
+TEST_CASE("a replica has as many sequences in flight as the run allows, whatever its degree") {
+  RunOptions run = ppo_run();
+  const auto generation = [&](int max_running, int tp) {
+    run.rollout.max_running = max_running;
+    const PlacementCosts costs =
+        price_run(run, DivisorChain({1, 2}), {profile_by_rows({1, 2})}, {six_samples()});
+    const PlaceableModel model = model_of(costs, ModelRole::kGeneration);
+    return model.options.at(static_cast<std::size_t>(*model.find({0, {tp, 2 / tp}})));
+  };
+  CHECK(generation(2, 2).score_ns > generation(6, 2).score_ns);
+  CHECK(generation(4, 2).score_ns > generation(6, 2).score_ns);
+  CHECK(generation(3, 1).score_ns == generation(6, 1).score_ns);  // three samples in each replica
+  CHECK(2 * generation(2, 2).work_bytes == generation(2, 1).work_bytes);
+}
+
 TEST_CASE("generations that are bound to all ranks have no other place") {
   RunOptions run = ppo_run();
   const auto places = [&] {

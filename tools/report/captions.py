@@ -30,7 +30,8 @@ CAPTIONS = {
     "of sequences in the step; 1 without drafts. Below: which share of the guessed tokens was "
     "right, by where they came from.",
     "calls": "Two iterations in the middle of the run: each bar is one piece of work of a model, as "
-    "high as the ranks that it is on. Gaps are ranks that wait, or work that belongs to no model.",
+    "high as the ranks that it is on. Gaps are ranks that wait, work that belongs to no model, or "
+    "early work.",
     "layouts": "How many responses were still being written within single generations (dots: the "
     "moments at which the planner was consulted; the straight lines between them are no "
     "measurement), over the layout of the moment; numbers mark changes, white ones were not "
