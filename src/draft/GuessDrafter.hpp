@@ -104,6 +104,8 @@ class GuessDrafter : public Drafter {
   // counts and ends of all.
   void learn(std::span<const Completion> responses, const DraftCounts& counts,
              const Endings& endings);
+  // Whether responses of earlier generations to this prompt are known.
+  bool knows(std::span<const std::int32_t> prompt) const { return texts_.knows(prompt); }
   bool wants_responses() const { return texts_.has_room(); }
 
   // How far drafts have reached of late, in steps of as many sequences as the last one, without the

@@ -43,6 +43,10 @@ int SuffixIndex::add(const RandomKey& key, std::span<const std::int32_t> prompt)
   return number;
 }
 
+bool SuffixIndex::has_prompt(std::span<const std::int32_t> prompt) const {
+  return prompts_.contains(hash_of(0, prompt));
+}
+
 void SuffixIndex::append(int text, std::span<const std::int32_t> tokens) {
   IndexedText& t = *texts_[text];
   for (const std::int32_t token : tokens) {

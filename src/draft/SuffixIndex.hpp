@@ -61,6 +61,9 @@ class SuffixIndex {
   void append(int text, std::span<const std::int32_t> tokens);
   void clear();
 
+  // Whether a text with this prompt has been added.
+  bool has_prompt(std::span<const std::int32_t> prompt) const;
+
   const IndexedText& text(int number) const { return *texts_[number]; }
   std::int64_t tokens() const { return std::ssize(arrivals_); }
   int texts() const { return static_cast<int>(texts_.size()); }

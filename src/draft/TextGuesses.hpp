@@ -42,6 +42,8 @@ class TextGuesses {
   // Forgets the sequences and keeps the responses of the generation that is over. Without room for
   // earlier generations, nothing needs to be kept.
   void learn(std::span<const Completion> responses);
+  // Whether responses of earlier generations to this prompt are known.
+  bool knows(std::span<const std::int32_t> prompt) const { return past_.has_prompt(prompt); }
   bool has_room() const { return index_bytes_ > 0; }
   std::int64_t past_bytes() const { return past_.bytes(); }
 

@@ -26,7 +26,7 @@ void DraftPace::restart(int tp) {
   tp_ = tp;
 }
 
-void DraftPace::begin(int tp) {
+void DraftPace::begin(int tp, bool has_known_prompts) {
   restart(tp);
   if (reading_.ns > 0) {
     reading_before_.ns = reading_before_.ns / 2 + reading_.ns;
@@ -34,7 +34,7 @@ void DraftPace::begin(int tp) {
     reading_ = {};
   }
   for (Bucket& b : buckets_) {
-    if (!b.looks && b.looks_pause.is_half_over()) try_looks(b);
+    if (!b.looks && (has_known_prompts || b.looks_pause.is_half_over())) try_looks(b);
     if (b.rounds_pause.is_half_over()) try_rounds(b);
   }
 }

@@ -36,8 +36,9 @@ struct DecodeStep {
 // generations had of late.
 class DraftPace {
  public:
-  // Another generation, in groups of so many ranks: there may be more to guess from.
-  void begin(int tp);
+  // Another generation, in groups of so many ranks: there may be more to guess from, above all if
+  // most prompts come again.
+  void begin(int tp, bool has_known_prompts = false);
   // Groups of so many ranks work now. The times of others do not hold for them.
   void restart(int tp);
 

@@ -186,7 +186,9 @@ void Generator::start(const std::vector<Request>& requests, const SamplingOption
   if (draft_model_) draft_model_->bind(tp);
   drafter_->begin(sampling, engine_->parallel().group(), first_limits(),
                   race_ ? WaitsFor::kKept : WaitsFor::kAll, stops.ids);
-  draft_pace_.begin(tp);
+  const auto known =
+      std::ranges::count_if(requests, [&](const Request& r) { return drafter_->knows(r.prompt); });
+  draft_pace_.begin(tp, 2 * known > std::ssize(requests));
 }
 
 std::vector<Completion> Generator::run(const std::vector<Request>& requests,

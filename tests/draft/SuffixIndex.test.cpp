@@ -115,6 +115,8 @@ TEST_CASE("prompts and iterations tell texts apart") {
     for (const IndexedPlace& p : places) tokens.push_back(p.token());
     return tokens;
   };
+  CHECK(index.has_prompt(prompt));
+  CHECK_FALSE(index.has_prompt(std::vector<std::int32_t>{1, 2, 3}));
   CHECK(found(DraftSource::kSelf, a) == std::vector<int>{10});
   CHECK(found(DraftSource::kSelf, b) == std::vector<int>{11});
   CHECK(found(DraftSource::kPrompt, a) == std::vector<int>{11, 10});

@@ -135,6 +135,20 @@ TEST_CASE("a look that is slow by chance does not end drafts for long") {
   CHECK(machine.run(pace, 1, 2000).with > 0.6);
 }
 
+TEST_CASE("prompts that come again are looked up at once") {
+  DraftPace pace;
+  Machine bad;
+  bad.right = 20;
+  bad.look = 50000;
+  for (const bool known : {false, true}) {
+    pace.begin(1);
+    CHECK(bad.run(pace, 1, 3000).with < 0.3);
+    while (pace.limits(1).threshold < DraftLimits::kNothing) bad.run(pace, 1, 1);
+    pace.begin(1, known);
+    CHECK((pace.limits(1).threshold < DraftLimits::kNothing) == known);
+  }
+}
+
 TEST_CASE("where looks pay but a little, they are made") {
   for (const double look : {1000.0, 100000.0}) {
     DraftPace pace;
