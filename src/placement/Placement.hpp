@@ -12,6 +12,12 @@
 
 namespace taper {
 
+// Whether two models can work early (train/EarlyWork.hpp): on ranks that they share, replicas of
+// the same ranks take turns.
+inline bool can_take_turns(const ModelLayout& a, const ModelLayout& b) {
+  return !a.ranks().overlaps(b.ranks()) || a.grid.tp == b.grid.tp;
+}
+
 // The published strategies (arXiv 2312.11819), and one of a file.
 enum class PlacementStrategy {
   kFlattening,    // all models on all ranks

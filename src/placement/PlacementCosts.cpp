@@ -82,8 +82,7 @@ bool PlacementCosts::is_possible(const PlaceChoice& choice) const {
   for (std::size_t a = 0; a < models.size(); ++a)
     for (std::size_t b = 0; b < a; ++b) {
       if (!models[a].works_early || !models[b].works_early) continue;
-      const ModelLayout &one = option(choice, a).layout, &other = option(choice, b).layout;
-      if (one.grid.tp != other.grid.tp && one.ranks().overlaps(other.ranks())) return false;
+      if (!can_take_turns(option(choice, a).layout, option(choice, b).layout)) return false;
     }
   return true;
 }

@@ -119,18 +119,17 @@ void DraftPace::schedule_looks(Bucket& b, const DecodeStep& step) {
     if (!b.looks && b.looks_pause.is_over()) try_looks(b);
     return;
   }
-  constexpr double kFade = 1 - 1.0 / 32;
+  constexpr double kFade = 1 - 1.0 / 32, kAccountFade = 1 - 1.0 / 64;
   b.with.tokens = kFade * b.with.tokens + step.sequences + step.accepted;
   // What is read once pays off over many steps.
   b.with.ns = kFade * b.with.ns + static_cast<double>(step.ns - step.model.reading_ns);
   // In the first step after a pause, texts are indexed that have come since.
-  const double fade = 1 - 1.0 / 64;
   Account& a = b.account;
   const bool is_first = a.asks == 0;
-  a.asks = fade * a.asks + step.sequences;
+  a.asks = kAccountFade * a.asks + step.sequences;
   if (is_first) return;
-  a.saved_ns = fade * a.saved_ns + step.accepted * b.plain(step.sequences) / step.sequences;
-  a.spent_ns = fade * a.spent_ns + step.drafted * b.row_ns +
+  a.saved_ns = kAccountFade * a.saved_ns + step.accepted * b.plain(step.sequences) / step.sequences;
+  a.spent_ns = kAccountFade * a.spent_ns + step.drafted * b.row_ns +
                static_cast<double>(step.look_ns + (b.tries_rounds ? 0 : step.model.ns));
   if (!b.looks || a.asks < kKnownAsks || a.saved_ns >= a.spent_ns) return;
   b.looks = false;

@@ -82,7 +82,7 @@ void require_equal_replicas(const RunOptions& o, const Placement& placement) {
       const auto& [name, layout] = early[i];
       const auto& [other, others] = early[k];
       TAPER_VALIDATE(
-          !layout.ranks().overlaps(others.ranks()) || layout.grid.tp == others.grid.tp,
+          can_take_turns(layout, others),
           "Training/" << (o.training.early_learning ? "Early Learning" : "Early Scoring")
                       << " is on, but " << other << " (tensor parallel " << others.grid.tp
                       << ") and " << name << " (" << layout.grid.tp
