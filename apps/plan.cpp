@@ -15,6 +15,7 @@
 #include "param/CommandLine.hpp"
 #include "param/Schema.hpp"
 #include "pricing/PlanJob.hpp"
+#include "pricing/PlanTable.hpp"
 #include "profile/RunIdentity.hpp"
 #include "session/LayoutChecks.hpp"
 #include "session/Session.hpp"

@@ -11,7 +11,6 @@
 #include "base/Text.hpp"
 #include "base/Timer.hpp"
 #include "comm/Collectives.hpp"
-#include "io/Json.hpp"
 #include "profile/ProfileFile.hpp"
 #include "results/MetricsLog.hpp"
 #include "results/RunDirectory.hpp"
@@ -29,10 +28,6 @@ namespace fs = std::filesystem;
 // Generations that are played; the last one counts: it is the first that trials time.
 constexpr int kGenerations = kFirstTimedIteration;
 constexpr double kGiB = 1 << 30;
-
-double seconds_of(std::int64_t ns) {
-  return static_cast<double>(ns) * 1e-9;
-}
 
 // Throws Error if one was measured on another machine or transport than the options name.
 std::vector<LatencyProfile> read_profiles(const PlanOptions& options) {
@@ -368,62 +363,6 @@ bool time_placements(PlannedPlacements& plans, const RunOptions& run, const Rank
   return trial(&PlannedPlacements::strategies,
                static_cast<int>(named_placement_strategies().size())) &&
          trial(&PlannedPlacements::found, most);
-}
-
-namespace {
-
-std::string row(const PlannedPlacement& p, const PlannedPlacement* flat) {
-  std::string line = format_text("%12s %11.3f", p.name.c_str(), seconds_of(p.iteration_ns));
-  line += flat == nullptr ? format_text(" %8s", "")
-                          : format_text(" %7.2fx", static_cast<double>(flat->iteration_ns) /
-                                                       static_cast<double>(p.iteration_ns));
-  line += format_text(" %8.2f", static_cast<double>(p.rank_bytes) / kGiB);
-  line += p.measured_s ? format_text(" %11.3f %+6.1f %%", *p.measured_s,
-                                     100 * (seconds_of(p.iteration_ns) / *p.measured_s - 1))
-                       : format_text(" %11s %8s", "", "");
-  return line + "  " + p.text() + "\n";
-}
-
-}  // namespace
-
-std::string to_table(const PlannedPlacements& plans) {
-  const PlannedPlacement* flat = plans.flattening();
-  std::string out = format_text("%12s %11s %8s %8s %11s %8s  %s\n", "placement", "predicted, s",
-                                "faster", "GiB", "measured, s", "error", "models");
-  for (const PlannedPlacement& p : plans.strategies) out += row(p, flat);
-  for (const PlannedPlacement& p : plans.found) out += row(p, flat);
-  if (!plans.found.empty()) {
-    out += "\nan iteration of the best placement, s:\n";
-    for (const PlayedCall& call : plans.found.front().calls)
-      out += format_text("%12s  ranks %-9s %8.3f to %8.3f\n", call.model.c_str(),
-                         to_string(call.layout).c_str(), seconds_of(call.begin_ns),
-                         seconds_of(call.end_ns));
-    out += format_text("%12s  %27.3f\n", "publish", seconds_of(plans.found.front().published_ns));
-  }
-  out += format_text("\n%lld placements examined in %.2f s%s\n",
-                     static_cast<long long>(plans.examined), plans.seconds,
-                     plans.is_exhaustive ? ", all that there are" : "");
-  return out;
-}
-
-std::string to_json_lines(const PlannedPlacements& plans) {
-  std::string lines;
-  for (const auto* list : {&plans.strategies, &plans.found})
-    for (const PlannedPlacement& p : *list) {
-      OrderedJson json{{"name", p.name},
-                       {"predicted_s", seconds_of(p.iteration_ns)},
-                       {"publish_s", seconds_of(p.published_ns)},
-                       {"rank_bytes", p.rank_bytes}};
-      if (p.measured_s) json["measured_s"] = *p.measured_s;
-      for (const auto& [name, value] : p.settings) json["settings"][name] = value;
-      for (const PlayedCall& call : p.calls)
-        json["calls"].push_back({{"model", call.model},
-                                 {"layout", to_string(call.layout)},
-                                 {"begin_s", seconds_of(call.begin_ns)},
-                                 {"end_s", seconds_of(call.end_ns)}});
-      lines += json.dump() + "\n";
-    }
-  return lines;
 }
 
 }  // namespace taper

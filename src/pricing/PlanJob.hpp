@@ -19,6 +19,10 @@
 
 namespace taper {
 
+inline double seconds_of(std::int64_t ns) {
+  return static_cast<double>(ns) * 1e-9;
+}
+
 struct PlanOptions {
   std::vector<std::string> profiles;  // files
   std::string lengths;                // the run whose response lengths count; empty: as prescribed
@@ -92,9 +96,5 @@ std::optional<double> time_placement(const RunOptions& run, const Ranks& ranks,
 // if a stop request came. Collective over the world; `plans` count on rank 0.
 bool time_placements(PlannedPlacements& plans, const RunOptions& run, const Ranks& ranks,
                      const MakeTrainJob& make, int most, int iterations);
-
-// A table for people, and one JSON line per placement for scripts.
-std::string to_table(const PlannedPlacements& plans);
-std::string to_json_lines(const PlannedPlacements& plans);
 
 }  // namespace taper

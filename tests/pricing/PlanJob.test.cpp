@@ -10,6 +10,7 @@
 #include "comm/Collectives.hpp"
 #include "io/Json.hpp"
 #include "pricing/PlanRuns.hpp"
+#include "pricing/PlanTable.hpp"
 #include "profile/ProfileFile.hpp"
 #include "profile/RunIdentity.hpp"
 #include "session/StopRequest.hpp"
