@@ -2,7 +2,6 @@
 #include "draft/EndOrder.hpp"
 
 #include <algorithm>
-#include <numeric>
 
 namespace taper {
 
@@ -27,68 +26,57 @@ double Endings::reaches_limit(std::int64_t length) const {
   return static_cast<double>(1 + counts_[2 * b + 1]) / static_cast<double>(2 + counts_[2 * b]);
 }
 
-// From the last one to get to its limit on. Those that get there at about the same time are waited
-// for in turns.
-std::vector<double> chances_to_end_last(std::span<const Runner> runners) {
-  const auto n = runners.size();
-  std::vector<std::size_t> order(n);
-  std::iota(order.begin(), order.end(), std::size_t{0});
-  std::stable_sort(order.begin(), order.end(), [&](std::size_t a, std::size_t b) {
-    return runners[a].steps > runners[b].steps;
-  });
-  std::vector<double> chances(n, 0.0);
-  double none = 1;  // the probability that none of those before gets to its limit
-  for (std::size_t begin = 0, end = 0; begin < n; begin = end) {
-    const double first = runners[order[begin]].steps;
-    const double about = first - std::max(1.0, first / 64);
-    double none_here = 1, sum = 0;
-    for (; end < n && runners[order[end]].steps >= about; ++end) {
-      none_here *= 1 - runners[order[end]].reaches_limit;
-      sum += runners[order[end]].reaches_limit;
-    }
-    for (std::size_t i = begin; sum > 0 && i < end; ++i)
-      chances[order[i]] = none * (1 - none_here) * runners[order[i]].reaches_limit / sum;
-    none *= none_here;
+// Those that get to their limits within a step, or a 64th of what is left, may come in any order,
+// with delays that are geometric: this one is the last of them, and alone, with the probability
+// late / (late + others).
+double chance_to_end_last(std::span<const Runner> runners, std::size_t which, int tokens_ahead) {
+  const double end = runners[which].steps(tokens_ahead);
+  double none_later = 1, none = 1, near = 0;
+  for (std::size_t i = 0; i < runners.size(); ++i) {
+    const Runner& r = runners[i];
+    none *= 1 - r.reaches_limit;
+    if (i == which) continue;
+    const double width = std::max(1.0, std::max(end, r.steps()) / 64), later = r.steps() - end;
+    if (later > width)
+      none_later *= 1 - r.reaches_limit;
+    else if (later >= -width)
+      near += r.reaches_limit;
   }
-  for (double& chance : chances) chance += none / static_cast<double>(n);
-  return chances;
+  const double width = std::max(1.0, end / 64), late = width / (width + 1);
+  return runners[which].reaches_limit * none_later * late / (late + near) +
+         none / static_cast<double>(runners.size());
 }
 
-std::vector<double> EndOrder::worths(std::span<const DraftAsk> asks, Queue queue,
-                                     const Endings& before) {
+void EndOrder::begin_step(std::span<const DraftAsk> asks, Queue queue, const Endings& before) {
   std::map<ResponseId, Seen> last;
   std::swap(last, seen_);
-  std::vector<Runner> runners;
-  std::vector<Seen*> seen;
+  runners_.clear();
   for (const auto& [sequence, most] : asks) {
     const auto known = last.find(sequence->id);
     Seen& s = seen_[sequence->id];
     if (known != last.end()) s = known->second;
-    seen.push_back(&s);
+    s.place = runners_.size();
     const int length = sequence->length() - sequence->prompt_length;
     // Pinned ends are not what a run would know.
-    const double steps = static_cast<double>(sequence->max_new_tokens - length) *
-                         static_cast<double>(s.steps) / static_cast<double>(s.tokens);
-    runners.push_back({steps, before.reaches_limit(length)});
+    runners_.push_back({static_cast<double>(sequence->max_new_tokens - length),
+                        static_cast<double>(s.steps) / static_cast<double>(s.tokens),
+                        before.reaches_limit(length)});
   }
-  std::vector<double> worths(asks.size(), 1.0);
-  if (queue == Queue::kEmpty) {
-    worths = chances_to_end_last(runners);
-    for (double& worth : worths) worth *= static_cast<double>(asks.size());
-  }
-  for (std::size_t i = 0; i < asks.size(); ++i) seen[i]->worth = worths[i];
-  return worths;
+  if (queue == Queue::kWaiting) runners_.clear();
 }
 
-double EndOrder::worth(const ResponseId& id) const {
+double EndOrder::worth(const ResponseId& id, int tokens_ahead) const {
   const auto at = seen_.find(id);
-  return at != seen_.end() ? at->second.worth : 1.0;
+  if (at == seen_.end() || runners_.empty()) return 1.0;
+  return chance_to_end_last(runners_, at->second.place, tokens_ahead) *
+         static_cast<double>(runners_.size());
 }
 
-void EndOrder::observe(const ResponseId& id, std::int64_t tokens) {
+void EndOrder::observe(const ResponseId& id, int tokens) {
   constexpr double kLeastWorth = 0.125;  // with less there are hardly any drafts
+  if (worth(id) < kLeastWorth) return;
   const auto at = seen_.find(id);
-  if (at == seen_.end() || at->second.worth < kLeastWorth) return;
+  if (at == seen_.end()) return;
   at->second.tokens += tokens;
   at->second.steps += 1;
 }

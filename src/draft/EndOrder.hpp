@@ -32,38 +32,43 @@ class Endings {
   std::array<std::int64_t, 2 * kLengthBuckets> counts_{};
 };
 
-// A sequence on its way to its limit: the steps that it needs if it takes all drafts that it can
-// get, and the probability that it does not end before.
+// A sequence on its way to its limit: the tokens that it may still get, the steps that each takes
+// if it gets all drafts that it can, and the probability that it does not end before.
 struct Runner {
-  double steps = 0, reaches_limit = 1;
+  double tokens = 0, steps_per_token = 1, reaches_limit = 1;
+
+  double steps(int tokens_ahead = 0) const { return (tokens - tokens_ahead) * steps_per_token; }
 };
 
-// For each, the probability that all others have ended when it ends. Of those at their limits that
-// is the last one; if none gets there, each is as likely as the others.
-std::vector<double> chances_to_end_last(std::span<const Runner> runners);
+// The probability that all others have ended a step or more before this one does if it gets so many
+// tokens early: then one more saves a step. Of those that get to their limits that is the last one;
+// if none does, each is as likely as the others.
+double chance_to_end_last(std::span<const Runner> runners, std::size_t which, int tokens_ahead = 0);
 
 // Which sequences a generation will wait for. A token that a sequence gets early saves a row of a
 // later step, but the step itself only if no other sequence needs it.
 class EndOrder {
  public:
-  // The worth of each sequence, in the mean 1: the probability that it ends last times their
-  // number; while others wait for a place, 1. All ranks of a group compute the same: from integers
-  // that they have in common, by the same operations in the same order.
-  std::vector<double> worths(std::span<const DraftAsk> asks, Queue queue, const Endings& before);
-  // The worth of one of these; of others 1.
-  double worth(const ResponseId& id) const;
-  // A step with these sequences has given this one so many tokens.
-  void observe(const ResponseId& id, std::int64_t tokens);
+  // A step with these sequences begins. All ranks of a group compute the same: from integers that
+  // they have in common, by the same operations in the same order.
+  void begin_step(std::span<const DraftAsk> asks, Queue queue, const Endings& before);
+  // The worth of a token that one of these sequences gets early, behind so many others: the
+  // probability that it ends last, alone, times their number; 1 while others wait for a place, and
+  // for other sequences.
+  double worth(const ResponseId& id, int tokens_ahead = 0) const;
+  // The step has given this one so many tokens.
+  void observe(const ResponseId& id, int tokens);
   void restart() { seen_.clear(); }
 
  private:
-  // Tokens and steps in which drafts for the sequence were worth something; at first one token a
-  // step.
+  // Tokens and steps in which drafts for the sequence were worth something, at first one token a
+  // step; its place among the asks.
   struct Seen {
     std::int64_t tokens = 4, steps = 4;
-    double worth = 1;
+    std::size_t place = 0;
   };
   std::map<ResponseId, Seen> seen_;  // the sequences that were asked for last
+  std::vector<Runner> runners_;      // these; none while others wait for a place
 };
 
 }  // namespace taper

@@ -63,14 +63,18 @@ bool GuessDrafter::speaks() const {
   return is_spread_ || group_ == nullptr || group_->rank() == 0;
 }
 
-// The newest ones count most.
+// Each counts a little more than the one before.
 void GuessDrafter::Reach::add(int drafted_now, int accepted_now) {
-  constexpr double kFade = 1 - 1.0 / 256;
-  sequences = kFade * sequences + 1;
-  for (int i = 0; i < DraftShares::kLengths; ++i) {
-    drafted[i] = kFade * drafted[i] + (drafted_now > i ? 1 : 0);
-    accepted[i] = kFade * accepted[i] + (accepted_now > i ? 1 : 0);
-  }
+  constexpr double kGrowth = 256.0 / 255, kMost = 1e100;
+  weight *= kGrowth;
+  sequences += weight;
+  for (int i = 0; i < std::min(drafted_now, DraftShares::kLengths); ++i) drafted[i] += weight;
+  for (int i = 0; i < std::min(accepted_now, DraftShares::kLengths); ++i) accepted[i] += weight;
+  if (weight < kMost) return;
+  sequences /= weight;
+  for (double& count : drafted) count /= weight;
+  for (double& count : accepted) count /= weight;
+  weight = 1;
 }
 
 DraftShares GuessDrafter::reach() {
@@ -95,8 +99,9 @@ void GuessDrafter::observe(const Sequence& sequence, int drafted,
   const int accepted = static_cast<int>(tokens.size()) - 1;
   if (!is_recalling_) known_->reaches[bucket_].add(drafted, accepted);
   if (!is_recalling_ && limits_.threshold < DraftLimits::kNothing) {
+    for (int i = 0; i < accepted; ++i)
+      accepted_value_ += value_of(end_order_.worth(sequence.id, i)).of_token;
     end_order_.observe(sequence.id, accepted + 1);
-    accepted_value_ += value_of(end_order_.worth(sequence.id)).of_token * accepted;
   }
   const auto asked = asked_.find(sequence.id);
   if (asked == asked_.end()) return;
@@ -292,13 +297,14 @@ std::vector<GuessDrafter::Growth> GuessDrafter::first_growths(std::span<const Dr
                                                               const Drafts& recalled, Queue queue) {
   // In a race it is not known which sequences will be kept.
   if (waits_for_ == WaitsFor::kKept) queue = Queue::kWaiting;
-  const std::vector<double> worths = end_order_.worths(asks, queue, known_->endings);
+  end_order_.begin_step(asks, queue, known_->endings);
   const std::vector<std::size_t> mine = this->mine(asks);  // ascending
   std::vector<Growth> growing;
   int all = 0;
   for (std::size_t i = 0; i < asks.size(); ++i) {
-    const Value value = value_of(worths[i]);
-    if (asks[i].most <= 0 || !recalled[i].empty() || value.least >= DraftLimits::kNothing) continue;
+    if (asks[i].most <= 0 || !recalled[i].empty()) continue;
+    const Value value = value_of(end_order_.worth(asks[i].sequence->id));
+    if (value.least >= DraftLimits::kNothing) continue;
     ++all;
     if (std::binary_search(mine.begin(), mine.end(), i))
       growing.push_back({i, {}, std::int64_t{kRatioOne} * kRatioOne, value});
@@ -338,9 +344,13 @@ GuessDrafter::Drafts GuessDrafter::guess_drafts(std::span<const DraftAsk> asks,
                      [&](const Growth& a, const Growth& b) { return gain(a) > gain(b); });
     grown.resize(std::min<std::size_t>(grown.size(), static_cast<std::size_t>(rows)));
     rows -= static_cast<int>(grown.size());
-    for (const Growth& g : grown) drafts[g.ask] = g.draft;
+    for (Growth& g : grown) {
+      drafts[g.ask] = g.draft;
+      g.value = value_of(
+          end_order_.worth(asks[g.ask].sequence->id, static_cast<int>(std::ssize(g.draft))));
+    }
     std::erase_if(grown, [&](const Growth& g) {
-      return std::ssize(g.draft) >= most(g.ask) ||
+      return std::ssize(g.draft) >= most(g.ask) || g.value.least >= DraftLimits::kNothing ||
              std::find(end_ids_.begin(), end_ids_.end(), g.draft.back()) != end_ids_.end();
     });
     growing = std::move(grown);

@@ -133,8 +133,8 @@ class GuessDrafter : public Drafter {
 
     const Guess& choice() const { return guesses[best]; }
   };
-  // Of an early token of a sequence, beside the mean token of a step; and the least probability of
-  // its guesses that follows from it, in 1/kRatioOne.
+  // Of the next early token of a sequence, beside the mean token of a step; and the least
+  // probability of its guesses that follows from it, in 1/kRatioOne.
   struct Value {
     double of_token = 1;
     int least = 0;
@@ -150,6 +150,7 @@ class GuessDrafter : public Drafter {
   // Sequences in steps of a similar number of them, and those whose draft had, or whose right
   // guesses were, more than i.
   struct Reach {
+    double weight = 1;  // of the last one
     double sequences = 0;
     std::array<double, DraftShares::kLengths> drafted{}, accepted{};
 

@@ -2,6 +2,7 @@
 #include "draft/SuffixIndex.hpp"
 
 #include <algorithm>
+#include <bit>
 
 namespace taper {
 namespace {
@@ -19,24 +20,36 @@ std::uint64_t hash_of(std::uint64_t seed, std::span<const std::int32_t> tokens) 
   return seed;
 }
 
-// Which texts a source allows for a text: equal numbers.
-std::uint64_t scope_of(DraftSource source, const IndexedText& text) {
-  if (source == DraftSource::kRun) return 0;
-  if (source == DraftSource::kPrompt) return text.prompt_hash;
-  return mixed(mixed(mixed(mixed(text.prompt_hash + 1) + text.key.iteration) + text.key.ordinal) +
-               text.key.sample);
+// Of the tokens before a place that a context has to share with it.
+std::uint64_t context_hash(const std::int32_t* end) {
+  return hash_of(0, {end - SuffixIndex::kShortestMatch, SuffixIndex::kShortestMatch});
+}
+
+std::array<std::uint64_t, kTextSources> scopes_of(const RandomKey& key, std::uint64_t prompt) {
+  std::array<std::uint64_t, kTextSources> scopes{};
+  scopes[static_cast<int>(DraftSource::kSelf)] =
+      mixed(mixed(mixed(mixed(prompt + 1) + key.iteration) + key.ordinal) + key.sample);
+  scopes[static_cast<int>(DraftSource::kPrompt)] = prompt;
+  return scopes;
 }
 
 }  // namespace
+
+IndexedContext::IndexedContext(std::span<const std::int32_t> tokens)
+    : tokens(tokens),
+      hash(std::ssize(tokens) < SuffixIndex::kShortestMatch
+               ? 0
+               : context_hash(tokens.data() + tokens.size())) {}
 
 int SuffixIndex::add(const RandomKey& key, std::span<const std::int32_t> prompt) {
   const int number = texts();
   auto text = std::make_unique<IndexedText>();
   text->key = key;
   text->prompt_length = static_cast<int>(prompt.size());
-  text->prompt_hash = hash_of(0, prompt);
+  const std::uint64_t prompt_hash = hash_of(0, prompt);
+  text->scopes = scopes_of(key, prompt_hash);
   text->tokens.assign(prompt.begin(), prompt.end());
-  const bool is_new = prompts_.insert(text->prompt_hash).second;
+  const bool is_new = prompts_.insert(prompt_hash).second;
   texts_.push_back(std::move(text));
   if (is_new)
     for (int p = kShortestMatch; p < static_cast<int>(prompt.size()); ++p) arrive(number, p);
@@ -48,12 +61,10 @@ bool SuffixIndex::has_prompt(std::span<const std::int32_t> prompt) const {
 }
 
 void SuffixIndex::append(int text, std::span<const std::int32_t> tokens) {
-  IndexedText& t = *texts_[text];
-  for (const std::int32_t token : tokens) {
-    t.tokens.push_back(token);
-    const int position = static_cast<int>(t.tokens.size()) - 1;
-    if (position >= kShortestMatch) arrive(text, position);
-  }
+  std::vector<std::int32_t>& all = texts_[text]->tokens;
+  const int first = std::max(kShortestMatch, static_cast<int>(all.size()));
+  all.insert(all.end(), tokens.begin(), tokens.end());
+  for (int p = first; p < static_cast<int>(all.size()); ++p) arrive(text, p);
 }
 
 void SuffixIndex::clear() {
@@ -61,7 +72,10 @@ void SuffixIndex::clear() {
 }
 
 std::int64_t SuffixIndex::bytes() const {
-  std::int64_t bytes = static_cast<std::int64_t>(arrivals_.capacity() * sizeof(Arrival));
+  const std::int64_t per_new =
+      (kTextSources - static_cast<int>(narrowest_)) * 2 * sizeof(std::int32_t);
+  std::int64_t bytes = static_cast<std::int64_t>(arrivals_.capacity() * sizeof(Arrival)) +
+                       (std::ssize(arrivals_) - linked_) * per_new;
   for (const Chain& chain : chains_)
     bytes += static_cast<std::int64_t>((chain.newest.capacity() + chain.before.capacity()) *
                                        sizeof(std::int32_t));
@@ -71,57 +85,45 @@ std::int64_t SuffixIndex::bytes() const {
   return bytes;
 }
 
-std::uint64_t SuffixIndex::context_hash(DraftSource source, const IndexedText& text,
-                                        const std::int32_t* end) const {
-  return hash_of(scope_of(source, text), {end - kShortestMatch, kShortestMatch});
-}
-
-void SuffixIndex::link(Chain& chain, std::uint64_t hash, std::int32_t arrival) {
-  std::int32_t& newest = chain.newest[hash & (chain.newest.size() - 1)];
-  chain.before[arrival] = newest;
-  newest = arrival;
-}
-
-// Twice the room, and all places again.
-void SuffixIndex::grow(DraftSource source) {
-  Chain& chain = chains_[static_cast<int>(source)];
-  chain.newest.assign(std::max<std::size_t>(1024, 2 * chain.newest.size()), -1);
-  for (std::int32_t a = 0; a < std::ssize(chain.before); ++a) {
-    const IndexedText& t = *texts_[arrivals_[a].text];
-    link(chain, context_hash(source, t, t.tokens.data() + arrivals_[a].position), a);
+// Places that have come since the last call; all of them if they are more than the chains have room
+// for.
+void SuffixIndex::link_arrivals() {
+  const auto all = arrivals_.size();
+  if (chains()[0].newest.size() < all) {
+    for (Chain& chain : chains())
+      chain.newest.assign(std::bit_ceil(std::max<std::size_t>(1024, all)), -1);
+    linked_ = 0;
+  }
+  for (Chain& chain : chains()) chain.before.resize(all);
+  for (; linked_ < std::ssize(arrivals_); ++linked_) {
+    const IndexedText& text = *texts_[arrivals_[linked_].text];
+    const std::uint64_t hash = context_hash(text.tokens.data() + arrivals_[linked_].position);
+    for (int s = static_cast<int>(narrowest_); s < kTextSources; ++s) {
+      Chain& chain = chains_[s];
+      std::int32_t& newest = chain.newest[mixed(text.scopes[s] + hash) & (chain.newest.size() - 1)];
+      chain.before[linked_] = newest;
+      newest = linked_;
+    }
   }
 }
 
-void SuffixIndex::arrive(int text, int position) {
-  const auto arrival = static_cast<std::int32_t>(arrivals_.size());
-  arrivals_.push_back({text, position});
-  const IndexedText& t = *texts_[text];
-  for (const DraftSource source : {DraftSource::kSelf, DraftSource::kPrompt, DraftSource::kRun}) {
-    if (source < narrowest_) continue;
-    Chain& chain = chains_[static_cast<int>(source)];
-    if (chain.before.size() >= chain.newest.size()) grow(source);
-    chain.before.push_back(-1);
-    link(chain, context_hash(source, t, t.tokens.data() + position), arrival);
-  }
-}
-
-void SuffixIndex::find(DraftSource source, const IndexedText& of,
-                       std::span<const std::int32_t> context,
-                       std::vector<IndexedPlace>& places) const {
+void SuffixIndex::find(DraftSource source, const IndexedText& of, const IndexedContext& context,
+                       std::vector<IndexedPlace>& places) {
+  if (linked_ < std::ssize(arrivals_)) link_arrivals();
   const Chain& chain = chains_[static_cast<int>(source)];
-  if (chain.newest.empty() || std::ssize(context) < kShortestMatch) return;
-  const std::int32_t* end = context.data() + context.size();
-  const std::uint64_t scope = scope_of(source, of);
-  std::int32_t a = chain.newest[context_hash(source, of, end) & (chain.newest.size() - 1)];
+  if (chain.newest.empty() || std::ssize(context.tokens) < kShortestMatch) return;
+  const std::int32_t* end = context.tokens.data() + context.tokens.size();
+  const std::uint64_t scope = of.scopes[static_cast<int>(source)];
+  std::int32_t a = chain.newest[mixed(scope + context.hash) & (chain.newest.size() - 1)];
   const int most_places = kPlaces[static_cast<std::size_t>(source)];
   for (int looked = 0; a >= 0 && looked < most_places; a = chain.before[a], ++looked) {
     const IndexedText& t = *texts_[arrivals_[a].text];
     const int position = arrivals_[a].position;
-    const int most = std::min({kLongestMatch, position, static_cast<int>(context.size())});
+    const int most = std::min({kLongestMatch, position, static_cast<int>(context.tokens.size())});
     int match = 0;
     while (match < most && t.tokens[position - 1 - match] == end[-1 - match]) ++match;
     // Another context may have the same hash.
-    if (match < kShortestMatch || scope_of(source, t) != scope) continue;
+    if (match < kShortestMatch || t.scopes[static_cast<int>(source)] != scope) continue;
     places.push_back({&t, position, match});
   }
 }

@@ -20,7 +20,8 @@ inline constexpr int kTextSources = 3;
 struct IndexedText {
   RandomKey key;  // of its random numbers, less the position
   int prompt_length = 0;
-  std::uint64_t prompt_hash = 0;
+  // Which texts a source allows for it: those with an equal number.
+  std::array<std::uint64_t, kTextSources> scopes{};
   std::vector<std::int32_t> tokens;
 
   // The random number that token `position` is, or was, drawn with.
@@ -29,6 +30,14 @@ struct IndexedText {
     at.position = static_cast<std::uint64_t>(position);
     return random.bits(at);
   }
+};
+
+// The tokens before one that is asked about.
+struct IndexedContext {
+  std::span<const std::int32_t> tokens;
+  std::uint64_t hash;  // of the last ones that a place must share
+
+  explicit IndexedContext(std::span<const std::int32_t> tokens);
 };
 
 // A token that followed the same context: token `position` of a text.
@@ -70,9 +79,10 @@ class SuffixIndex {
   std::int64_t bytes() const;
 
   // Adds to `places` those of a text source after whose last tokens `context` ends, newest first;
-  // `of` says which prompt or sequence is asked about.
-  void find(DraftSource source, const IndexedText& of, std::span<const std::int32_t> context,
-            std::vector<IndexedPlace>& places) const;
+  // `of` says which prompt or sequence is asked about. What has come since the last call is read
+  // now: texts in which nothing is looked up cost little.
+  void find(DraftSource source, const IndexedText& of, const IndexedContext& context,
+            std::vector<IndexedPlace>& places);
 
  private:
   // A place is a number: the texts' tokens in order of their arrival.
@@ -84,16 +94,15 @@ class SuffixIndex {
     std::vector<std::int32_t> before;  // by arrival: the next older one
   };
 
-  std::uint64_t context_hash(DraftSource source, const IndexedText& text,
-                             const std::int32_t* end) const;
-  void arrive(int text, int position);
-  void link(Chain& chain, std::uint64_t hash, std::int32_t arrival);
-  void grow(DraftSource source);
+  void arrive(int text, int position) { arrivals_.push_back({text, position}); }
+  std::span<Chain> chains() { return std::span(chains_).subspan(static_cast<int>(narrowest_)); }
+  void link_arrivals();
 
   DraftSource narrowest_;
   std::set<std::uint64_t> prompts_;                  // hashes of those that can be found
   std::vector<std::unique_ptr<IndexedText>> texts_;  // places point at them
   std::vector<Arrival> arrivals_;
+  std::int32_t linked_ = 0;  // those of them that are in the chains
   std::array<Chain, kTextSources> chains_;
 };
 

@@ -92,10 +92,11 @@ void TextGuesses::guess(const ResponseId& id, std::span<const std::int32_t> cont
   const IndexedText& text = live_.text(texts_.at(id));
   const CounterRandom random(sampling_.seed);
   const std::uint64_t number = text.number(random, position);
+  const IndexedContext before(context);
   for (const DraftSource source : {DraftSource::kRun, DraftSource::kPrompt, DraftSource::kSelf}) {
     places_.clear();
-    live_.find(source, text, context, places_);
-    past_.find(source, text, context, places_);
+    live_.find(source, text, before, places_);
+    past_.find(source, text, before, places_);
     numbers_.clear();
     if (sampling_.temperature > 0.0f)
       for (const IndexedPlace& place : places_)

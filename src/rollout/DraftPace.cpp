@@ -8,7 +8,7 @@
 namespace taper {
 namespace {
 
-// The shortest pause, in steps, and the longest one of looks: a step may be slow by chance.
+// The shortest pause, in steps, and the longest one after looks: one may be slow by chance.
 constexpr int kLeastPause = 32, kLongestPause = 1024;
 
 // The mean of the newest ones of many values.
@@ -123,19 +123,22 @@ void DraftPace::schedule_looks(Bucket& b, const DecodeStep& step) {
   b.with.tokens = kFade * b.with.tokens + step.sequences + step.accepted;
   // What is read once pays off over many steps.
   b.with.ns = kFade * b.with.ns + static_cast<double>(step.ns - step.model.reading_ns);
-  // In the first step after a pause, texts are indexed that have come since.
   Account& a = b.account;
   const bool is_first = a.asks == 0;
   a.asks = kAccountFade * a.asks + step.sequences;
-  if (is_first) return;
+  if (is_first) {
+    a.reading_ns = static_cast<double>(step.look_ns);
+    return;
+  }
   a.saved_ns = kAccountFade * a.saved_ns + step.accepted * b.plain(step.sequences) / step.sequences;
   a.spent_ns = kAccountFade * a.spent_ns + step.drafted * b.row_ns +
                static_cast<double>(step.look_ns + (b.tries_rounds ? 0 : step.model.ns));
   if (!b.looks || a.asks < kKnownAsks || a.saved_ns >= a.spent_ns) return;
   b.looks = false;
   const double step_ns = b.plain(step.sequences);
-  b.looks_pause.begin(std::clamp((a.spent_ns - a.saved_ns) / kTrialShare, kLeastPause * step_ns,
-                                 kLongestPause * step_ns));
+  const double loss_ns = std::clamp((a.spent_ns - a.saved_ns) / kTrialShare, kLeastPause * step_ns,
+                                    kLongestPause * step_ns);
+  b.looks_pause.begin(loss_ns + a.reading_ns / kTrialShare);
 }
 
 void DraftPace::measure(const DecodeStep& step) {

@@ -47,8 +47,8 @@ class DraftPace {
   void measure(const DecodeStep& step);
 
  private:
-  // What trials may take of the time.
-  static constexpr double kTrialShare = 1.0 / 512;
+  // What trials may take of the time; twice as much if they begin with generations.
+  static constexpr double kTrialShare = 1.0 / 1024;
 
   // The time that passes before something that did not pay is tried again.
   struct Pause {
@@ -56,7 +56,7 @@ class DraftPace {
 
     void begin(double ns) { left_ns = ns, half_ns = ns / 2; }
     bool is_over() const { return left_ns <= 0; }
-    // Then a trial may begin with a generation: there is little to read, and more to guess from.
+    // Then a trial may begin with a generation: there is more to guess from.
     bool is_half_over() const { return left_ns < half_ns; }
   };
   // Tokens and time of steps, the newest ones most.
@@ -68,6 +68,8 @@ class DraftPace {
   struct Account {
     double asks = 0;  // sequences that guesses were looked for
     double saved_ns = 0, spent_ns = 0;
+    double reading_ns =
+        0;  // of the first ones, in which texts are read that have come since others
   };
   // Steps of a similar number of sequences.
   struct Bucket {

@@ -24,12 +24,28 @@ std::vector<double> enumerated(const std::vector<Runner>& runners) {
     for (std::size_t i = 0; i < n; ++i) {
       const bool gets_there = (set >> i) % 2 == 1;
       probability *= gets_there ? runners[i].reaches_limit : 1 - runners[i].reaches_limit;
-      if (gets_there && (last == n || runners[i].steps > runners[last].steps)) last = i;
+      if (gets_there && (last == n || runners[i].steps() > runners[last].steps())) last = i;
     }
     for (std::size_t i = 0; i < n; ++i)
       chances[i] += last == n ? probability / static_cast<double>(n) : last == i ? probability : 0;
   }
   return chances;
+}
+
+std::vector<double> chances_of(const std::vector<Runner>& runners) {
+  std::vector<double> chances;
+  for (std::size_t i = 0; i < runners.size(); ++i)
+    chances.push_back(chance_to_end_last(runners, i));
+  return chances;
+}
+
+// The worth of all in a step.
+std::vector<double> worths(EndOrder& order, const std::vector<DraftAsk>& asks, Queue queue,
+                           const Endings& before) {
+  order.begin_step(asks, queue, before);
+  std::vector<double> worths;
+  for (const DraftAsk& ask : asks) worths.push_back(order.worth(ask.sequence->id));
+  return worths;
 }
 
 // A response of `length` tokens whose limit is 100.
@@ -56,36 +72,58 @@ TEST_CASE("chances to end last are those of all cases") {
         return random.uniform({RandomPurpose::kTest, trial, i, what});
       };
       // Ten steps apart, so that no two end at about the same time.
-      runners.push_back({10.0 * static_cast<double>((i * 5 + trial) % 7), draw(0)});
+      runners.push_back({10.0 * static_cast<double>((i * 5 + trial) % 7), 1, draw(0)});
     }
-    const std::vector<double> found = chances_to_end_last(runners), expected = enumerated(runners);
+    const std::vector<double> found = chances_of(runners), expected = enumerated(runners);
     for (std::size_t i = 0; i < runners.size(); ++i) CHECK(found[i] == Approx(expected[i]));
     CHECK(std::accumulate(found.begin(), found.end(), 0.0) == Approx(1.0));
   }
 }
 
-TEST_CASE("sequences that end at about the same time are waited for in turns") {
-  CHECK(chances_to_end_last(std::vector<Runner>{{100, 1}, {99, 1}, {50, 1}}) ==
-        std::vector<double>{0.5, 0.5, 0.0});
-  CHECK(chances_to_end_last(std::vector<Runner>{{100, 0}, {99, 0}, {50, 0}, {1, 0}}) ==
+TEST_CASE("sequences that end at about the same time are waited for in turns, or together") {
+  const auto chances = [](double steps) {
+    return chances_of({{steps, 1, 1}, {steps - 1, 1, 1}, {steps / 2, 1, 1}});
+  };
+  // Within a step, the last one is as often alone as not: 1/2 / (1/2 + 1) of two.
+  CHECK(chances(10)[0] == Approx(1.0 / 3));
+  CHECK(chances(10)[1] == Approx(1.0 / 3));
+  CHECK(chances(10)[2] == 0);
+  // Where they may be many steps apart in the end, hardly ever at the same time.
+  CHECK(chances(6400)[0] == Approx(0.5).margin(0.01));
+  CHECK(chances_of({{100, 1, 0}, {99, 1, 0}, {50, 1, 0}, {1, 1, 0}}) ==
         std::vector<double>(4, 0.25));
+}
+
+TEST_CASE("a token is worth less if others have come early before it") {
+  // Five steps behind the other, at two tokens a step ten tokens.
+  const std::vector<Runner> runners{{40, 0.5, 1}, {15, 1, 1}};
+  const auto chance = [&](int tokens_ahead) {
+    return chance_to_end_last(runners, 0, tokens_ahead);
+  };
+  CHECK(chance(0) == 1);
+  CHECK(chance(7) == 1);
+  CHECK(chance(9) == Approx(1.0 / 3));
+  CHECK(chance(12) == Approx(1.0 / 3));
+  CHECK(chance(13) == 0);
 }
 
 TEST_CASE("who is behind is worth drafts, unless others wait for a place") {
   EndOrder order;
   const Sequence ahead = at(0, 50), behind = at(1, 30), other = at(2, 30);
   const std::vector<DraftAsk> asks{{&ahead, 9}, {&behind, 9}, {&other, 9}};
-  CHECK(order.worths(asks, Queue::kWaiting, all_at_limit()) == std::vector<double>(3, 1.0));
-  const std::vector<double> worths = order.worths(asks, Queue::kEmpty, all_at_limit());
-  CHECK(worths[0] < 0.01);
-  CHECK(worths[1] == Approx(1.5).margin(0.01));
-  CHECK(worths[2] == worths[1]);
-  CHECK(order.worth(behind.id) == worths[1]);
+  CHECK(worths(order, asks, Queue::kWaiting, all_at_limit()) == std::vector<double>(3, 1.0));
+  const std::vector<double> found = worths(order, asks, Queue::kEmpty, all_at_limit());
+  CHECK(found[0] < 0.01);
+  // Of two, each ends last, alone, in a third of all cases or some more.
+  CHECK(found[1] > 1.0);
+  CHECK(found[1] < 1.1);
+  CHECK(found[2] == found[1]);
+  CHECK(order.worth(behind.id) == found[1]);
   CHECK(order.worth({9, 9}) == 1);
   // Where responses end by themselves, each may be the last one.
   Endings by_themselves;
   for (int i = 0; i < 1000; ++i) by_themselves.count(100, FinishReason::kEos);
-  for (const double worth : order.worths(asks, Queue::kEmpty, by_themselves))
+  for (const double worth : worths(order, asks, Queue::kEmpty, by_themselves))
     CHECK(worth == Approx(1.0).margin(0.01));
 }
 
@@ -94,16 +132,17 @@ TEST_CASE("who gets along faster than others is not waited for") {
   const Sequence fast = at(0, 30), slow = at(1, 30);
   const std::vector<DraftAsk> asks{{&fast, 9}, {&slow, 9}};
   for (int step = 0; step < 4; ++step) {
-    order.worths(asks, Queue::kEmpty, all_at_limit());
+    worths(order, asks, Queue::kEmpty, all_at_limit());
     order.observe(fast.id, 3);
     order.observe(slow.id, 1);
   }
-  const std::vector<double> worths = order.worths(asks, Queue::kEmpty, all_at_limit());
-  CHECK(worths[0] < 0.01);
-  CHECK(worths[1] == Approx(2.0).margin(0.01));
+  const std::vector<double> found = worths(order, asks, Queue::kEmpty, all_at_limit());
+  CHECK(found[0] < 0.01);
+  CHECK(found[1] == Approx(2.0).margin(0.01));
   // Other sequences, or another group: nothing is known of them.
   order.restart();
-  CHECK(order.worths(asks, Queue::kEmpty, all_at_limit())[0] == Approx(1.0).margin(0.01));
+  const std::vector<double> anew = worths(order, asks, Queue::kEmpty, all_at_limit());
+  CHECK(anew[0] == anew[1]);
 }
 
 TEST_CASE("endings are counted by how far responses came, summed and faded") {

@@ -117,9 +117,8 @@ TEST_CASE(
   CHECK(drafter.propose(asks, {99}) == Drafts{{8, 5}, {1, 4}});
 }
 
-TEST_CASE("sequences that are alike have the threshold itself") {
+TEST_CASE("sequences that are alike have the threshold itself, unless they end together") {
   GuessDrafter drafter(4, kRoom);
-  drafter.begin(sampling(), alone(), {kRatioOne / 2});
   std::vector<Sequence> sequences;
   for (int i = 0; i < 7; ++i) {
     sequences.push_back(sequence(i, 0, {1, 2}, {5, 6, 7, 8, 5, 6, 7}));
@@ -127,8 +126,18 @@ TEST_CASE("sequences that are alike have the threshold itself") {
   }
   std::vector<DraftAsk> asks;
   for (const Sequence& s : sequences) asks.push_back({&s, 9});
-  // One half is just enough.
-  CHECK(drafter.propose(asks, {99}) == Drafts(7, {8}));
+  const auto after = [&](FinishReason reason) {
+    Endings endings;
+    for (int i = 0; i < 100000; ++i) endings.count(40, reason);
+    drafter.begin(sampling(), alone(), {kRatioOne / 2});
+    drafter.learn({}, {}, endings);
+    drafter.begin(sampling(), alone(), {kRatioOne / 2 - 1});
+    return drafter.propose(asks, {99});
+  };
+  // One half is just enough where each may be the last one,
+  CHECK(after(FinishReason::kEos) == Drafts(7, {8}));
+  // and too little where what one of them gains is lost while others get to their limits.
+  CHECK(after(FinishReason::kLength) == Drafts(7));
 }
 
 TEST_CASE("who sees the same sequences drafts the same, however they came") {
