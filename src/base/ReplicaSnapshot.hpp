@@ -26,7 +26,8 @@ inline constexpr int kRatioBits = 10, kRatioOne = 1 << kRatioBits;
 
 // How far drafts reached in steps of a similar number of sequences: the share of sequences with a
 // draft of more than i tokens, and of those of which more than i guesses in a row were right, in
-// 1/kShareOne. All zero: nothing is known of drafts, or none are made.
+// 1/kShareOne; those that would be made if rows cost less may be among them, by their probability.
+// All zero: nothing is known of drafts, or none are made.
 struct DraftShares {
   static constexpr int kLengths = 8, kShareOne = 255;
   std::array<std::uint8_t, kLengths> drafted{}, accepted{};

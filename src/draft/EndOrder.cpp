@@ -2,6 +2,7 @@
 #include "draft/EndOrder.hpp"
 
 #include <algorithm>
+#include <numeric>
 
 namespace taper {
 
@@ -26,57 +27,87 @@ double Endings::reaches_limit(std::int64_t length) const {
   return static_cast<double>(1 + counts_[2 * b + 1]) / static_cast<double>(2 + counts_[2 * b]);
 }
 
-// Those that get to their limits within a step, or a 64th of what is left, may come in any order,
-// with delays that are geometric: this one is the last of them, and alone, with the probability
-// late / (late + others).
-double chance_to_end_last(std::span<const Runner> runners, std::size_t which, int tokens_ahead) {
-  const double end = runners[which].steps(tokens_ahead);
-  double none_later = 1, none = 1, near = 0;
-  for (std::size_t i = 0; i < runners.size(); ++i) {
-    const Runner& r = runners[i];
-    none *= 1 - r.reaches_limit;
-    if (i == which) continue;
-    const double width = std::max(1.0, std::max(end, r.steps()) / 64), later = r.steps() - end;
-    if (later > width)
-      none_later *= 1 - r.reaches_limit;
-    else if (later >= -width)
-      near += r.reaches_limit;
+EndChances::EndChances(std::span<const Runner> runners) : places_(runners.size()) {
+  std::vector<std::size_t> order(runners.size());
+  std::iota(order.begin(), order.end(), std::size_t{0});
+  std::stable_sort(order.begin(), order.end(), [&](std::size_t a, std::size_t b) {
+    return runners[a].steps() > runners[b].steps();
+  });
+  none_.push_back(1);
+  some_.push_back(0);
+  for (std::size_t i = 0; i < order.size(); ++i) {
+    const Runner& r = runners_.emplace_back(runners[order[i]]);
+    places_[order[i]] = i;
+    none_.push_back(none_.back() * (1 - r.reaches_limit));
+    some_.push_back(some_.back() + r.reaches_limit);
   }
-  const double width = std::max(1.0, end / 64), late = width / (width + 1);
-  return runners[which].reaches_limit * none_later * late / (late + near) +
-         none / static_cast<double>(runners.size());
+}
+
+double EndChances::none_of_first(std::size_t count, std::size_t but) const {
+  if (but >= count) return none_[count];
+  double none = none_[but];
+  for (std::size_t i = but + 1; i < count; ++i) none *= 1 - runners_[i].reaches_limit;
+  return none;
+}
+
+// Those that get to their limits within a step, or a 64th of what is left, may come in any order,
+// with delays that are geometric: behind one other, this one is a step or more later with the
+// probability `late`, behind more of them about late / (late + others).
+double EndChances::is_last(std::size_t which, int tokens_ahead) const {
+  const std::size_t place = places_[which];
+  const double end = runners_[place].steps(tokens_ahead);
+  const auto width = [](double steps) { return std::max(1.0, steps / 64); };
+  const auto first = std::partition_point(runners_.begin(), runners_.end(), [&](const Runner& r) {
+    return r.steps() - end > width(r.steps());
+  });
+  const auto behind = std::partition_point(
+      first, runners_.end(), [&](const Runner& r) { return end - r.steps() <= width(end); });
+  const auto later = static_cast<std::size_t>(first - runners_.begin()),
+             until = static_cast<std::size_t>(behind - runners_.begin());
+  double others = some_[until] - some_[later];
+  if (place >= later && place < until) others -= runners_[place].reaches_limit;
+  const double late = width(end) / (width(end) + 1);
+  return runners_[place].reaches_limit * none_of_first(later, place) * late /
+             (late + std::max(0.0, others)) +
+         none_.back() / static_cast<double>(size());
 }
 
 void EndOrder::begin_step(std::span<const DraftAsk> asks, Queue queue, const Endings& before) {
   std::map<ResponseId, Seen> last;
   std::swap(last, seen_);
-  runners_.clear();
+  std::vector<Runner> runners;
+  std::vector<Seen*> seen;
   for (const auto& [sequence, most] : asks) {
     const auto known = last.find(sequence->id);
     Seen& s = seen_[sequence->id];
     if (known != last.end()) s = known->second;
-    s.place = runners_.size();
+    s.place = runners.size();
+    seen.push_back(&s);
     const int length = sequence->length() - sequence->prompt_length;
     // Pinned ends are not what a run would know.
-    runners_.push_back({static_cast<double>(sequence->max_new_tokens - length),
-                        static_cast<double>(s.steps) / static_cast<double>(s.tokens),
-                        before.reaches_limit(length)});
+    runners.push_back({static_cast<double>(sequence->max_new_tokens - length),
+                       static_cast<double>(s.steps) / static_cast<double>(s.tokens),
+                       before.reaches_limit(length)});
   }
-  if (queue == Queue::kWaiting) runners_.clear();
+  chances_ = queue == Queue::kWaiting ? EndChances() : EndChances(runners);
+  for (Seen* s : seen) s->worth = worth_of(s->place, 0);
+}
+
+double EndOrder::worth_of(std::size_t place, int tokens_ahead) const {
+  if (chances_.size() == 0) return 1.0;
+  return chances_.is_last(place, tokens_ahead) * static_cast<double>(chances_.size());
 }
 
 double EndOrder::worth(const ResponseId& id, int tokens_ahead) const {
   const auto at = seen_.find(id);
-  if (at == seen_.end() || runners_.empty()) return 1.0;
-  return chance_to_end_last(runners_, at->second.place, tokens_ahead) *
-         static_cast<double>(runners_.size());
+  if (at == seen_.end()) return 1.0;
+  return tokens_ahead == 0 ? at->second.worth : worth_of(at->second.place, tokens_ahead);
 }
 
 void EndOrder::observe(const ResponseId& id, int tokens) {
   constexpr double kLeastWorth = 0.125;  // with less there are hardly any drafts
-  if (worth(id) < kLeastWorth) return;
   const auto at = seen_.find(id);
-  if (at == seen_.end()) return;
+  if (at == seen_.end() || at->second.worth < kLeastWorth) return;
   at->second.tokens += tokens;
   at->second.steps += 1;
 }

@@ -40,10 +40,26 @@ struct Runner {
   double steps(int tokens_ahead = 0) const { return (tokens - tokens_ahead) * steps_per_token; }
 };
 
-// The probability that all others have ended a step or more before this one does if it gets so many
-// tokens early: then one more saves a step. Of those that get to their limits that is the last one;
-// if none does, each is as likely as the others.
-double chance_to_end_last(std::span<const Runner> runners, std::size_t which, int tokens_ahead = 0);
+// Which of these will end last.
+class EndChances {
+ public:
+  EndChances() = default;
+  explicit EndChances(std::span<const Runner> runners);
+
+  std::size_t size() const { return runners_.size(); }
+  // The probability that all others have ended a step or more before this one does if it gets so
+  // many tokens early: then one more saves a step. Of those that get to their limits that is the
+  // last one; if none does, each is as likely as the others.
+  double is_last(std::size_t which, int tokens_ahead = 0) const;
+
+ private:
+  double none_of_first(std::size_t count, std::size_t but) const;
+
+  std::vector<Runner> runners_;  // that which needs the most steps first
+  std::vector<std::size_t> places_;
+  // That none of the first i of these gets to its limit; how many of them do, in the mean.
+  std::vector<double> none_, some_;
+};
 
 // Which sequences a generation will wait for. A token that a sequence gets early saves a row of a
 // later step, but the step itself only if no other sequence needs it.
@@ -61,14 +77,17 @@ class EndOrder {
   void restart() { seen_.clear(); }
 
  private:
+  double worth_of(std::size_t place, int tokens_ahead) const;
+
   // Tokens and steps in which drafts for the sequence were worth something, at first one token a
   // step; its place among the asks.
   struct Seen {
     std::int64_t tokens = 4, steps = 4;
     std::size_t place = 0;
+    double worth = 1;  // of the next token that it gets early
   };
   std::map<ResponseId, Seen> seen_;  // the sequences that were asked for last
-  std::vector<Runner> runners_;      // these; none while others wait for a place
+  EndChances chances_;               // of these; of none while others wait for a place
 };
 
 }  // namespace taper

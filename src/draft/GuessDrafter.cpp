@@ -63,32 +63,32 @@ bool GuessDrafter::speaks() const {
   return is_spread_ || group_ == nullptr || group_->rank() == 0;
 }
 
-// Each counts a little more than the one before.
-void GuessDrafter::Reach::add(int drafted_now, int accepted_now) {
-  constexpr double kGrowth = 256.0 / 255, kMost = 1e100;
-  weight *= kGrowth;
-  sequences += weight;
-  for (int i = 0; i < std::min(drafted_now, DraftShares::kLengths); ++i) drafted[i] += weight;
-  for (int i = 0; i < std::min(accepted_now, DraftShares::kLengths); ++i) accepted[i] += weight;
-  if (weight < kMost) return;
-  sequences /= weight;
-  for (double& count : drafted) count /= weight;
-  for (double& count : accepted) count /= weight;
-  weight = 1;
+void GuessDrafter::count_reach(const ResponseId& id, int drafted, int accepted) {
+  if (is_recalling_) return;
+  if (explores_) {
+    if (limits_.threshold >= DraftLimits::kNothing) return;
+    // Of sequences that other ranks draft for it is not known what they would have.
+    const auto owner = owners_.find(id);
+    if (is_spread_ && owner != owners_.end() && owner->second != group_->rank()) return;
+  }
+  known_->reaches[bucket_].add(drafted, accepted, beyond(id, drafted, accepted));
 }
 
-DraftShares GuessDrafter::reach() {
-  const Reach& r = known_->reaches[bucket_];
-  DraftShares shares;
-  const auto share = [&](double count) {
-    return clamped<std::uint8_t>(std::llround(DraftShares::kShareOne * count / r.sequences));
-  };
-  for (int i = 0; r.sequences > 0 && i < DraftShares::kLengths; ++i) {
-    shares.drafted[i] = share(r.drafted[i]);
-    shares.accepted[i] = share(r.accepted[i]);
+// As far as all of it is more probable than not. Behind a wrong guess nothing would have been
+// right.
+std::vector<double> GuessDrafter::beyond(const ResponseId& id, int drafted, int accepted) const {
+  std::vector<double> list;
+  const auto asked = asked_.find(id);
+  if (!explores_ || asked == asked_.end()) return list;
+  double all = 1, right = accepted == drafted ? 1 : 0;
+  int i = 0;
+  for (const Position& p : asked->second) {
+    const double estimate = static_cast<double>(p.estimate) / kRatioOne;
+    all *= estimate;
+    if (all < 0.5) break;
+    if (i++ >= drafted) list.push_back(right *= estimate);
   }
-  if (r.sequences > 0) shares.drafted[0] = std::max<std::uint8_t>(1, shares.drafted[0]);
-  return shares;
+  return list;
 }
 
 // Counts which guesses were right, as far as the tokens tell.
@@ -97,7 +97,7 @@ void GuessDrafter::observe(const Sequence& sequence, int drafted,
   if (unobserved_ == 0) return;  // in a step in which nobody was asked
   --unobserved_;
   const int accepted = static_cast<int>(tokens.size()) - 1;
-  if (!is_recalling_) known_->reaches[bucket_].add(drafted, accepted);
+  count_reach(sequence.id, drafted, accepted);
   if (!is_recalling_ && limits_.threshold < DraftLimits::kNothing) {
     for (int i = 0; i < accepted; ++i)
       accepted_value_ += value_of(end_order_.worth(sequence.id, i)).of_token;
@@ -206,7 +206,7 @@ void GuessDrafter::add_model_guesses(std::span<const DraftAsk> asks,
   double gain = 0;
   for (std::size_t i = 0; i < growing.size(); ++i) {
     const int more = share - positions[i].estimate;
-    if (more <= 0) continue;
+    if (more <= 0 || !growing[i].may_pay) continue;
     gain +=
         growing[i].value.of_token * static_cast<double>(growing[i].probability / kRatioOne * more);
     contexts.push_back({asks[growing[i].ask].sequence, growing[i].draft});
@@ -245,12 +245,15 @@ std::vector<std::vector<std::int32_t>> GuessDrafter::propose(std::span<const Dra
   asked_.clear();
   accepted_value_ = 0;
   model_rounds_ = {};
-  look_ns_ = 0;
+  look_ns_ = reading_ns_ = 0;
   unobserved_ = std::ssize(asks);
   bucket_ = static_cast<std::size_t>(length_bucket(unobserved_));
   DraftRoom left = room;
   Drafts drafts = recall_drafts(asks, left.rows);
   if (limits_.threshold >= DraftLimits::kNothing) return drafts;
+  const Timer reading;
+  texts_.read_past();
+  reading_ns_ = reading.nanoseconds();
   const Timer timer;
   Drafts guessed = guess_drafts(asks, drafts, left);
   look_ns_ = std::max<std::int64_t>(0, look_ns_ + timer.nanoseconds() - model_rounds_.all_ns());
@@ -313,17 +316,42 @@ std::vector<GuessDrafter::Growth> GuessDrafter::first_growths(std::span<const Dr
   return growing;
 }
 
+bool GuessDrafter::goes_on(const Growth& growth) const {
+  constexpr std::int64_t kProbable = std::int64_t{kRatioOne} * kRatioOne / 2;
+  return growth.may_pay || (explores_ && growth.probability >= kProbable);
+}
+
+// The last tokens that are expected to give most if there are too few rows, of equals the first.
+void GuessDrafter::deal_rows(std::span<const DraftAsk> asks, std::vector<Growth>& grown, int& rows,
+                             Drafts& drafts) {
+  const auto gain = [](const Growth& g) {
+    return g.may_pay ? g.value.of_token * static_cast<double>(g.probability) : 0;
+  };
+  std::stable_sort(grown.begin(), grown.end(),
+                   [&](const Growth& a, const Growth& b) { return gain(a) > gain(b); });
+  for (Growth& g : grown) {
+    g.may_pay = g.may_pay && rows > 0;
+    if (!g.may_pay) continue;
+    --rows;
+    drafts[g.ask] = g.draft;
+    const auto length = static_cast<int>(std::ssize(g.draft));
+    g.value = value_of(end_order_.worth(asks[g.ask].sequence->id, length));
+    g.may_pay = g.value.least < DraftLimits::kNothing;
+  }
+}
+
 // For those without a recalled draft.
 GuessDrafter::Drafts GuessDrafter::guess_drafts(std::span<const DraftAsk> asks,
                                                 const Drafts& recalled, const DraftRoom& room) {
   Drafts drafts(asks.size());
   int rows = room.rows;
   for (const DraftAsk& ask : asks) texts_.follow(*ask.sequence);
+  texts_.read_sequences();
   if (model_ != nullptr) model_->keep(asks);
   const auto most = [&](std::size_t ask) { return std::min(asks[ask].most, draft_length_); };
   std::vector<Growth> growing = first_growths(asks, recalled, room.queue);
   if (is_spread_) rows = static_cast<int>(rows / of_mine_);
-  while (!growing.empty() && rows > 0) {
+  while (!growing.empty() && (rows > 0 || explores_)) {
     std::vector<Position> positions = look_ahead(asks, growing);
     std::vector<Growth> grown;
     for (std::size_t i = 0; i < growing.size(); ++i) {
@@ -332,25 +360,14 @@ GuessDrafter::Drafts GuessDrafter::guess_drafts(std::span<const DraftAsk> asks,
       std::vector<Position>& asked = asked_[asks[g.ask].sequence->id];
       const Position& p = asked.emplace_back(std::move(positions[i]));
       g.probability = g.probability * p.estimate / kRatioOne;
-      if (g.probability < std::int64_t{g.value.least} * kRatioOne) continue;
+      if (g.probability < std::int64_t{g.value.least} * kRatioOne) g.may_pay = false;
+      if (!goes_on(g)) continue;
       g.draft.push_back(p.choice().token);
       grown.push_back(std::move(g));
     }
-    // Those that are expected to give most if there are too few rows, of equals the first.
-    const auto gain = [](const Growth& g) {
-      return g.value.of_token * static_cast<double>(g.probability);
-    };
-    std::stable_sort(grown.begin(), grown.end(),
-                     [&](const Growth& a, const Growth& b) { return gain(a) > gain(b); });
-    grown.resize(std::min<std::size_t>(grown.size(), static_cast<std::size_t>(rows)));
-    rows -= static_cast<int>(grown.size());
-    for (Growth& g : grown) {
-      drafts[g.ask] = g.draft;
-      g.value = value_of(
-          end_order_.worth(asks[g.ask].sequence->id, static_cast<int>(std::ssize(g.draft))));
-    }
+    deal_rows(asks, grown, rows, drafts);
     std::erase_if(grown, [&](const Growth& g) {
-      return std::ssize(g.draft) >= most(g.ask) || g.value.least >= DraftLimits::kNothing ||
+      return !goes_on(g) || std::ssize(g.draft) >= most(g.ask) ||
              std::find(end_ids_.begin(), end_ids_.end(), g.draft.back()) != end_ids_.end();
     });
     growing = std::move(grown);

@@ -12,6 +12,7 @@
 #include "base/ReplicaSnapshot.hpp"
 #include "comm/Group.hpp"
 #include "draft/Acceptance.hpp"
+#include "draft/DraftReach.hpp"
 #include "draft/EndOrder.hpp"
 #include "draft/RecalledResponses.hpp"
 #include "draft/TextGuesses.hpp"
@@ -106,16 +107,21 @@ class GuessDrafter : public Drafter {
              const Endings& endings);
   // Whether responses of earlier generations to this prompt are known.
   bool knows(std::span<const std::int32_t> prompt) const { return texts_.knows(prompt); }
-  bool wants_responses() const { return texts_.has_room(); }
+  // The tokens of responses that learn() can keep, at most.
+  std::int64_t room() const { return texts_.room(); }
 
-  // How far drafts have reached of late, in steps of as many sequences as the last one, without the
-  // time of the model. That there were none is known, too: then a first guess has the least share
-  // that is not zero.
-  DraftShares reach();
+  // How far drafts have reached of late, in steps of about as many sequences as the last one,
+  // without the time of the model.
+  DraftShares reach() const { return known_->reaches[bucket_].shares(); }
+  // Looks up from now on what drafts of texts would be if rows cost little, too: reach() counts it
+  // by its probability, and steps without looks say nothing. For those who price other layouts, in
+  // which rows cost less.
+  void explore() { explores_ = true; }
 
   const ModelRounds& model_rounds() const { return model_rounds_; }
-  // What the last drafts took, without the model.
+  // What the last drafts took, without the model and the reading of texts of earlier generations.
   std::int64_t look_ns() const { return look_ns_; }
+  std::int64_t reading_ns() const { return reading_ns_; }
   // The tokens that the last drafts gave, each by its value beside the mean token of a step.
   double accepted_value() const { return accepted_value_; }
 
@@ -145,26 +151,19 @@ class GuessDrafter : public Drafter {
     std::vector<std::int32_t> draft;
     std::int64_t probability = 0;  // that all of it is right, in 1/kRatioOne^2
     Value value;
-  };
-
-  // Sequences in steps of a similar number of them, and those whose draft had, or whose right
-  // guesses were, more than i.
-  struct Reach {
-    double weight = 1;  // of the last one
-    double sequences = 0;
-    std::array<double, DraftShares::kLengths> drafted{}, accepted{};
-
-    void add(int drafted_now, int accepted_now);
+    bool may_pay = true;  // whether its next token may have a row
   };
 
   // What is known of earlier generations, and of how far drafts reached.
   struct Known {
     Acceptance acceptance;
     Endings endings;
-    std::array<Reach, kLengthBuckets> reaches;
+    std::array<DraftReach, kLengthBuckets> reaches;  // by the number of sequences in a step
   };
 
   bool speaks() const;
+  void count_reach(const ResponseId& id, int drafted, int accepted);
+  std::vector<double> beyond(const ResponseId& id, int drafted, int accepted) const;
   template <class What>
   int estimate(const What& what);
   using Drafts = std::vector<std::vector<std::int32_t>>;
@@ -179,11 +178,15 @@ class GuessDrafter : public Drafter {
   std::vector<Position> look_ahead(std::span<const DraftAsk> asks,
                                    const std::vector<Growth>& growing);
   bool could_count(const std::vector<Growth>& growing);
+  bool goes_on(const Growth& growth) const;
+  void deal_rows(std::span<const DraftAsk> asks, std::vector<Growth>& grown, int& rows,
+                 Drafts& drafts);
   void add_model_guesses(std::span<const DraftAsk> asks, const std::vector<Growth>& growing,
                          std::vector<Position>& positions);
   void share(Drafts& drafts);
 
   int draft_length_;
+  bool explores_ = false;
   RecalledResponses recalled_;
   bool is_recalling_ = false;
   TextGuesses texts_;
@@ -196,7 +199,7 @@ class GuessDrafter : public Drafter {
   DraftLimits limits_;
   SamplingOptions sampling_;
   ModelRounds model_rounds_;
-  std::int64_t look_ns_ = 0;
+  std::int64_t look_ns_ = 0, reading_ns_ = 0;
   EndOrder end_order_;
   std::map<ResponseId, std::vector<Position>> asked_;  // of the last propose()
   double accepted_value_ = 0;

@@ -71,30 +71,32 @@ void SuffixIndex::clear() {
   *this = SuffixIndex(narrowest_);
 }
 
+// The places that the chains have room for.
+std::size_t SuffixIndex::chain_room() const {
+  return arrivals_.empty() ? 0 : std::bit_ceil(std::max<std::size_t>(1024, arrivals_.size()));
+}
+
 std::int64_t SuffixIndex::bytes() const {
-  const std::int64_t per_new =
-      (kTextSources - static_cast<int>(narrowest_)) * 2 * sizeof(std::int32_t);
-  std::int64_t bytes = static_cast<std::int64_t>(arrivals_.capacity() * sizeof(Arrival)) +
-                       (std::ssize(arrivals_) - linked_) * per_new;
-  for (const Chain& chain : chains_)
-    bytes += static_cast<std::int64_t>((chain.newest.capacity() + chain.before.capacity()) *
-                                       sizeof(std::int32_t));
+  const std::size_t chains = kTextSources - static_cast<std::size_t>(narrowest_);
+  std::size_t bytes = chain_room() * (sizeof(Arrival) + chains * 2 * sizeof(std::int32_t));
   for (const auto& text : texts_)
-    bytes +=
-        static_cast<std::int64_t>(sizeof *text + text->tokens.capacity() * sizeof(std::int32_t));
-  return bytes;
+    bytes += sizeof *text + text->tokens.size() * sizeof(std::int32_t);
+  return static_cast<std::int64_t>(bytes);
 }
 
 // Places that have come since the last call; all of them if they are more than the chains have room
 // for.
-void SuffixIndex::link_arrivals() {
-  const auto all = arrivals_.size();
-  if (chains()[0].newest.size() < all) {
-    for (Chain& chain : chains())
-      chain.newest.assign(std::bit_ceil(std::max<std::size_t>(1024, all)), -1);
-    linked_ = 0;
+void SuffixIndex::read() {
+  const std::size_t all = arrivals_.size(), room = chain_room();
+  const bool is_larger = chains()[0].newest.size() < room;
+  for (Chain& chain : chains()) {
+    if (is_larger) {
+      chain.newest.assign(room, -1);
+      chain.before.reserve(room);
+    }
+    chain.before.resize(all);
   }
-  for (Chain& chain : chains()) chain.before.resize(all);
+  if (is_larger) linked_ = 0;
   for (; linked_ < std::ssize(arrivals_); ++linked_) {
     const IndexedText& text = *texts_[arrivals_[linked_].text];
     const std::uint64_t hash = context_hash(text.tokens.data() + arrivals_[linked_].position);
@@ -108,8 +110,7 @@ void SuffixIndex::link_arrivals() {
 }
 
 void SuffixIndex::find(DraftSource source, const IndexedText& of, const IndexedContext& context,
-                       std::vector<IndexedPlace>& places) {
-  if (linked_ < std::ssize(arrivals_)) link_arrivals();
+                       std::vector<IndexedPlace>& places) const {
   const Chain& chain = chains_[static_cast<int>(source)];
   if (chain.newest.empty() || std::ssize(context.tokens) < kShortestMatch) return;
   const std::int32_t* end = context.tokens.data() + context.tokens.size();

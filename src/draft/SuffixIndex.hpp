@@ -76,13 +76,16 @@ class SuffixIndex {
   const IndexedText& text(int number) const { return *texts_[number]; }
   std::int64_t tokens() const { return std::ssize(arrivals_); }
   int texts() const { return static_cast<int>(texts_.size()); }
+  // What the texts take once they are read: the same for the same texts, whoever has read them.
   std::int64_t bytes() const;
 
+  // Makes all places that have come since the last call known to find(): texts in which nothing is
+  // looked up cost little.
+  void read();
   // Adds to `places` those of a text source after whose last tokens `context` ends, newest first;
-  // `of` says which prompt or sequence is asked about. What has come since the last call is read
-  // now: texts in which nothing is looked up cost little.
+  // `of` says which prompt or sequence is asked about.
   void find(DraftSource source, const IndexedText& of, const IndexedContext& context,
-            std::vector<IndexedPlace>& places);
+            std::vector<IndexedPlace>& places) const;
 
  private:
   // A place is a number: the texts' tokens in order of their arrival.
@@ -96,7 +99,7 @@ class SuffixIndex {
 
   void arrive(int text, int position) { arrivals_.push_back({text, position}); }
   std::span<Chain> chains() { return std::span(chains_).subspan(static_cast<int>(narrowest_)); }
-  void link_arrivals();
+  std::size_t chain_room() const;
 
   DraftSource narrowest_;
   std::set<std::uint64_t> prompts_;                  // hashes of those that can be found

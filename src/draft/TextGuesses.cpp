@@ -18,6 +18,16 @@ Evidence evidence_of(std::uint64_t gap) {
 
 }  // namespace
 
+std::span<const Completion> last_of(std::span<const Completion> responses, std::int64_t tokens) {
+  std::size_t first = responses.size();
+  for (; first > 0; --first) {
+    const Completion& c = responses[first - 1];
+    tokens -= std::ssize(c.prompt) + std::ssize(c.response);
+    if (tokens < 0) break;
+  }
+  return responses.subspan(first);
+}
+
 void TextGuesses::begin(const SamplingOptions& sampling) {
   sampling_ = sampling;
   forget_sequences();
@@ -108,15 +118,7 @@ void TextGuesses::guess(const ResponseId& id, std::span<const std::int32_t> cont
 
 void TextGuesses::learn(std::span<const Completion> responses) {
   forget_sequences();
-  if (!has_room()) return;
-  // Of what cannot all stay, the last ones.
-  std::size_t first = responses.size();
-  for (std::int64_t tokens = 0; first > 0; --first) {
-    const Completion& c = responses[first - 1];
-    tokens += std::ssize(c.prompt) + std::ssize(c.response);
-    if (tokens * SuffixIndex::kLeastBytesPerToken > index_bytes_) break;
-  }
-  for (const Completion& c : responses.subspan(first))
+  for (const Completion& c : last_of(responses, room()))
     past_.append(past_.add(token_key(sampling_, c.id, 0), c.prompt), c.response);
   if (past_.bytes() > index_bytes_) shrink();
 }

@@ -15,6 +15,9 @@
 
 namespace taper {
 
+// The last ones of these that have at most so many tokens together, prompts included.
+std::span<const Completion> last_of(std::span<const Completion> responses, std::int64_t tokens);
+
 // Guesses that what followed the same context before follows again - in the sequence itself, in
 // other responses to its prompt, in whatever has been generated.
 //
@@ -34,6 +37,10 @@ class TextGuesses {
   void forget_sequences();
   // Learns the tokens that a sequence of the generation has got since the last call.
   void follow(const Sequence& sequence);
+  // Reads the responses of earlier generations that have come since the last call, and the tokens
+  // of sequences: guess() knows what has been read.
+  void read_past() { past_.read(); }
+  void read_sequences() { live_.read(); }
   // Guesses for token `position` of a sequence that is followed, where it comes after `context`,
   // the last tokens before it. Appended to `guesses`, of equal worth the longest match of the
   // narrowest source last.
@@ -44,7 +51,8 @@ class TextGuesses {
   void learn(std::span<const Completion> responses);
   // Whether responses of earlier generations to this prompt are known.
   bool knows(std::span<const std::int32_t> prompt) const { return past_.has_prompt(prompt); }
-  bool has_room() const { return index_bytes_ > 0; }
+  // The tokens of earlier generations that there is room for, at most.
+  std::int64_t room() const { return index_bytes_ / SuffixIndex::kLeastBytesPerToken; }
   std::int64_t past_bytes() const { return past_.bytes(); }
 
  private:

@@ -67,7 +67,8 @@ DraftLimits DraftPace::limits(int sequences) const {
 void DraftPace::learn_costs(Bucket& b, const DecodeStep& step) {
   if (step.model.rounds > 0)
     approach(b.round_ns, static_cast<double>(step.model.ns) / step.model.rounds, 0.25);
-  const auto ns = static_cast<double>(step.ns - step.look_ns - step.model.all_ns());
+  const auto ns =
+      static_cast<double>(step.ns - step.look_ns - step.reading_ns - step.model.all_ns());
   ++b.since_plain;
   if (step.drafted == 0) {
     b.since_plain = 0;
@@ -122,23 +123,28 @@ void DraftPace::schedule_looks(Bucket& b, const DecodeStep& step) {
   constexpr double kFade = 1 - 1.0 / 32, kAccountFade = 1 - 1.0 / 64;
   b.with.tokens = kFade * b.with.tokens + step.sequences + step.accepted;
   // What is read once pays off over many steps.
-  b.with.ns = kFade * b.with.ns + static_cast<double>(step.ns - step.model.reading_ns);
+  b.with.ns =
+      kFade * b.with.ns + static_cast<double>(step.ns - step.reading_ns - step.model.reading_ns);
   Account& a = b.account;
   const bool is_first = a.asks == 0;
   a.asks = kAccountFade * a.asks + step.sequences;
   if (is_first) {
-    a.reading_ns = static_cast<double>(step.look_ns);
+    a.reading_ns = static_cast<double>(step.look_ns + step.reading_ns);
     return;
   }
   a.saved_ns = kAccountFade * a.saved_ns + step.accepted * b.plain(step.sequences) / step.sequences;
   a.spent_ns = kAccountFade * a.spent_ns + step.drafted * b.row_ns +
                static_cast<double>(step.look_ns + (b.tries_rounds ? 0 : step.model.ns));
-  if (!b.looks || a.asks < kKnownAsks || a.saved_ns >= a.spent_ns) return;
+  if (!b.looks || a.asks < kKnownAsks) return;
+  if (a.saved_ns >= a.spent_ns) {
+    a.reading_ns = 0;  // it was no trial
+    return;
+  }
   b.looks = false;
   const double step_ns = b.plain(step.sequences);
-  const double loss_ns = std::clamp((a.spent_ns - a.saved_ns) / kTrialShare, kLeastPause * step_ns,
-                                    kLongestPause * step_ns);
-  b.looks_pause.begin(loss_ns + a.reading_ns / kTrialShare);
+  b.looks_pause.begin(std::clamp((a.spent_ns - a.saved_ns) / kTrialShare, kLeastPause * step_ns,
+                                 kLongestPause * step_ns) +
+                      std::min(a.reading_ns / kTrialShare, 2 * kLongestPause * step_ns));
 }
 
 void DraftPace::measure(const DecodeStep& step) {

@@ -16,8 +16,9 @@ struct DecodeStep {
   int drafted = 0;      // rows of guesses among its rows
   double accepted = 0;  // tokens that they gave, each by its value (GuessDrafter)
   std::int64_t ns = 0;
-  std::int64_t look_ns = 0;  // of which for looking for guesses in texts,
-  ModelRounds model = {};    // and for rounds of a draft model
+  std::int64_t look_ns = 0;     // of which for looking for guesses in texts,
+  ModelRounds model = {};       // for rounds of a draft model,
+  std::int64_t reading_ns = 0;  // and for reading texts of earlier generations
 };
 
 // Finds on a leader, by measured times, which guesses are worth their row, and which rounds of a
@@ -68,8 +69,7 @@ class DraftPace {
   struct Account {
     double asks = 0;  // sequences that guesses were looked for
     double saved_ns = 0, spent_ns = 0;
-    double reading_ns =
-        0;  // of the first ones, in which texts are read that have come since others
+    double reading_ns = 0;  // in a trial, of texts that have come since the looks before it
   };
   // Steps of a similar number of sequences.
   struct Bucket {

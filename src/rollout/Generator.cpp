@@ -11,6 +11,7 @@
 #include "io/InputPath.hpp"
 #include "profile/ProfileFile.hpp"
 #include "profile/RunIdentity.hpp"
+#include "rollout/GatheredResponses.hpp"
 #include "rollout/Requests.hpp"
 
 namespace taper {
@@ -38,28 +39,6 @@ std::vector<Destination> destinations_of(const SequenceList& list, const LayoutC
   for (const SequenceMove& move : confirmation.moves)
     destinations.at(static_cast<std::size_t>(move.id)) = {move.to, move.kv != KvAction::kRecompute};
   return destinations;
-}
-
-std::string packed(const std::vector<Completion>& completions) {
-  std::string bytes;
-  ByteWriter out(bytes);
-  out.value(std::ssize(completions));
-  for (const Completion& c : completions) {
-    out.value(c.id);
-    out.list(c.prompt);
-    out.list(c.response);
-  }
-  return bytes;
-}
-
-void unpack(std::string_view bytes, std::vector<Completion>& completions) {
-  ByteReader in(bytes);
-  for (auto count = in.value<std::ptrdiff_t>(); count > 0; --count) {
-    Completion& c = completions.emplace_back();
-    in.value(c.id);
-    in.list(c.prompt);
-    in.list(c.response);
-  }
 }
 
 }  // namespace
@@ -97,6 +76,7 @@ void Generator::create(const PackedModel& packed, Arena& arena, ConstFloatMatrix
     drafter_ = std::make_unique<GuessDrafter>(
         options_.speculation.draft_length,
         static_cast<std::int64_t>(options_.speculation.index_mb * 1024 * 1024));
+    if (options_.may_change_layout()) drafter_->explore();
     engine_->set_drafter(drafter_.get());
   }
   if (draft_model_) {
@@ -307,10 +287,10 @@ void Generator::follow_drafts(const StepReport& step, std::int64_t ns) {
   if (step.prefill_rows > 0 || step.decode_rows == 0) return;
   const ModelRounds& model = drafter_->model_rounds();
   report_->speculation.add(step, ns, model.all_ns());
-  consult_->leave_out(model.all_ns() + drafter_->look_ns());
+  consult_->leave_out(model.all_ns() + drafter_->look_ns() + drafter_->reading_ns());
   if (drafter_->is_recalling()) return;
   draft_pace_.measure({limits, step.decode_rows, step.drafted_rows, drafter_->accepted_value(), ns,
-                       drafter_->look_ns(), model});
+                       drafter_->look_ns(), model, drafter_->reading_ns()});
   DraftShares shares = drafter_->reach();
   shares.model = report_->speculation.batches[length_bucket(step.decode_rows)].model_share();
   consult_->set_drafts(shares);
@@ -322,18 +302,21 @@ void Generator::learn_drafts() {
   report_->speculation.sources = counts.sources;
   Endings endings;
   for (const Completion& c : completions_) endings.count(std::ssize(c.response), c.finish);
-  all_reduce_sum(ranks_.world(), counts.acceptance.counts());
-  all_reduce_sum(ranks_.world(), endings.counts());
   auto words = std::bit_cast<SpeculationFigures::Words>(report_->speculation);
-  all_reduce_sum(ranks_.world(), words);
+  std::array tokens{tokens_of(completions_)};
+  // In one message: generations may be short.
+  const std::array<std::span<std::int64_t>, 4> parts{counts.acceptance.counts(), endings.counts(),
+                                                     words, tokens};
+  std::vector<std::int64_t> sums;
+  for (const auto& part : parts) sums.insert(sums.end(), part.begin(), part.end());
+  all_reduce_sum(ranks_.world(), sums);
+  std::size_t at = 0;
+  for (const auto& part : parts)
+    for (std::int64_t& value : part) value = sums[at++];
   report_->speculation = std::bit_cast<SpeculationFigures>(words);
-  std::vector<Completion> all;
-  if (drafter_->wants_responses())
-    for (const std::string& bytes : all_gather_string(ranks_.world(), packed(completions_)))
-      unpack(bytes, all);
-  std::sort(all.begin(), all.end(),
-            [](const Completion& a, const Completion& b) { return a.id < b.id; });
-  drafter_->learn(all, counts, endings);
+  drafter_->learn(
+      gather_responses(ranks_.world(), completions_, {.all = tokens[0], .room = drafter_->room()}),
+      counts, endings);
 }
 
 // Every so many steps, counted from the same moment on all ranks of a group.

@@ -102,7 +102,7 @@ DraftTable read_drafts(const std::filesystem::path& run) {
       shares.drafted[i] = share(s.drafted, i);
       shares.accepted[i] = share(s.accepted, i);
     }
-    // That there were none is known, too (GuessDrafter::reach).
+    // That there were none is known, too (DraftReach::shares).
     if (s.sequences > 0) shares.drafted[0] = std::max<std::uint8_t>(1, shares.drafted[0]);
     if (s.seconds > s.model)
       shares.model =

@@ -216,7 +216,12 @@ class LayoutBench {
       if (c.has_drafts) {
         const DecodeTotals decoded = c.generator->report().speculation.total();
         line["drafts"][c.name] = {{"tokens_per_step", decoded.tokens_per_step()},
-                                  {"acceptance", decoded.acceptance()}};
+                                  {"acceptance", decoded.acceptance()},
+                                  {"switches", OrderedJson::array()}};
+        for (const SwitchRecord& change : c.generator->report().switches)
+          line["drafts"][c.name]["switches"].push_back({{"at_s", change.at_s},
+                                                        {"layout", to_string(change.plan.layout)},
+                                                        {"done", change.report.done}});
       }
       if (c.is_adaptive) {
         const std::vector<Outcome> outcomes = outcomes_of(set.all());

@@ -69,6 +69,7 @@ class Choices {
       std::vector<std::int32_t> context = c.prompt;
       for (const std::int32_t truth : c.response) {
         places_.clear();
+        past_.read();
         past_.find(DraftSource::kPrompt, text, IndexedContext(context), places_);
         const int position = static_cast<int>(context.size());
         context.push_back(truth);

@@ -33,10 +33,10 @@ std::vector<double> enumerated(const std::vector<Runner>& runners) {
 }
 
 std::vector<double> chances_of(const std::vector<Runner>& runners) {
-  std::vector<double> chances;
-  for (std::size_t i = 0; i < runners.size(); ++i)
-    chances.push_back(chance_to_end_last(runners, i));
-  return chances;
+  const EndChances chances(runners);
+  std::vector<double> list;
+  for (std::size_t i = 0; i < runners.size(); ++i) list.push_back(chances.is_last(i));
+  return list;
 }
 
 // The worth of all in a step.
@@ -98,13 +98,20 @@ TEST_CASE("a token is worth less if others have come early before it") {
   // Five steps behind the other, at two tokens a step ten tokens.
   const std::vector<Runner> runners{{40, 0.5, 1}, {15, 1, 1}};
   const auto chance = [&](int tokens_ahead) {
-    return chance_to_end_last(runners, 0, tokens_ahead);
+    return EndChances(runners).is_last(0, tokens_ahead);
   };
   CHECK(chance(0) == 1);
   CHECK(chance(7) == 1);
   CHECK(chance(9) == Approx(1.0 / 3));
   CHECK(chance(12) == Approx(1.0 / 3));
   CHECK(chance(13) == 0);
+  // Ahead of others that are later now, and of itself.
+  const std::vector<Runner> three{{40, 1, 0.5}, {30, 1, 0.5}, {10, 1, 0.5}};
+  const double none = 0.125 / 3;
+  CHECK(EndChances(three).is_last(0) == Approx(0.5 + none));
+  CHECK(EndChances(three).is_last(0, 20) == Approx(0.25 + none));
+  CHECK(EndChances(three).is_last(0, 35) == Approx(0.125 + none));
+  CHECK(EndChances(three).is_last(1, 25) == Approx(0.125 + none));
 }
 
 TEST_CASE("who is behind is worth drafts, unless others wait for a place") {

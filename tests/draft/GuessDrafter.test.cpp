@@ -263,3 +263,45 @@ TEST_CASE("how far drafts reach is told by the number of sequences") {
   CHECK(drafter.reach().drafted[0] == 1);
   CHECK(drafter.reach().accepted[0] == 0);
 }
+
+TEST_CASE("what drafts would be if rows cost less is told by its probability, if anybody asks") {
+  for (const bool explores : {false, true}) {
+    GuessDrafter drafter(4, kRoom);
+    if (explores) drafter.explore();
+    drafter.begin(sampling(), alone(), {});
+    const Sequence s = sequence(0, 0, {1, 2}, {5, 6, 7, 8, 5, 6, 7, 8, 5, 6, 7});
+    const std::vector<DraftAsk> ask{{&s, 100}};
+    for (int step = 0; step < 50; ++step) {
+      drafter.propose(ask, {100});
+      drafter.observe(s, 4, std::vector<std::int32_t>{8, 5, 6, 7, 8});
+    }
+    drafter.learn({}, drafter.finish(), {});
+    drafter.begin(sampling(), alone(), {DraftLimits::kNothing - 1});
+    // No guess is so probable that it is worth its row.
+    for (int step = 0; step < 200; ++step) {
+      CHECK(drafter.propose(ask, {100}) == Drafts{{}});
+      drafter.observe(s, 0, std::vector<std::int32_t>{8});
+    }
+    // Steps without looks say nothing to who explores.
+    drafter.set_limits(DraftLimits::nothing());
+    for (int step = 0; step < 200; ++step) {
+      drafter.propose(ask, {100});
+      drafter.observe(s, 0, std::vector<std::int32_t>{8});
+    }
+    const DraftShares reach = drafter.reach();
+    for (int i = 0; i < 4; ++i) {
+      CHECK((reach.drafted[i] > 240) == explores);
+      CHECK(reach.accepted[i] <= reach.drafted[i]);
+      CHECK((reach.accepted[i] > 240) == explores);
+    }
+    CHECK(reach.drafted[4] <= 12);
+    // A wrong guess ends what would have been right.
+    drafter.begin(sampling(), alone(), {});
+    for (int step = 0; step < 400; ++step) {
+      drafter.propose(ask, {1});
+      drafter.observe(s, 1, std::vector<std::int32_t>{9});
+    }
+    CHECK(drafter.reach().accepted[0] == 0);
+    CHECK(drafter.reach().accepted[1] == 0);
+  }
+}

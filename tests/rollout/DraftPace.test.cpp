@@ -13,7 +13,8 @@ namespace {
 struct Machine {
   double step = 1000000, row = 100000, look = 0, drafts_per_sequence = 3, right = 700;
   double round = 0, reading = 0;
-  int spread = 1;  // the number of sequences goes up and down by less than this
+  double news = 0;  // reading texts in the first step with looks after one without
+  int spread = 1;   // the number of sequences goes up and down by less than this
 
   // Runs so many steps; the share of them with drafts and with rounds, and tokens per ns beside
   // those without.
@@ -24,6 +25,7 @@ struct Machine {
   Outcome run(DraftPace& pace, int least, int steps) const {
     double ns = 0, plain_ns = 0, tokens = 0, carried = 0;
     int unread = 1;
+    bool looked = false;
     Outcome out;
     DraftLimits limits = DraftLimits::nothing();
     for (int i = 0; i < steps; ++i) {
@@ -32,7 +34,8 @@ struct Machine {
       double time = step + row * (sequences - least);
       plain_ns += time;
       if (limits.threshold < DraftLimits::kNothing) {
-        time += look;
+        s.reading_ns = static_cast<std::int64_t>(looked ? 0 : news);
+        time += look + static_cast<double>(s.reading_ns);
         s.look_ns = static_cast<std::int64_t>(look);
         const double adds = drafts_per_sequence * sequences * right / 1024;
         bool guesses = round == 0;
@@ -56,6 +59,7 @@ struct Machine {
         out.with += 1.0 / steps;
         out.last = limits;
       }
+      looked = limits.threshold < DraftLimits::kNothing;
       ++unread;
       s.ns = static_cast<std::int64_t>(time);
       pace.measure(s);
@@ -145,8 +149,10 @@ TEST_CASE("prompts that come again are looked up at once") {
     CHECK(bad.run(pace, 1, 3000).with < 0.3);
     // To where a pause begins. (The first step of a run is one without looks.)
     const auto looks = [&] { return pace.limits(1).threshold < DraftLimits::kNothing; };
-    for (const bool wanted : {true, false})
+    for (const bool wanted : {true, false}) {
       for (int i = 0; i < 5000 && looks() != wanted; ++i) bad.run(pace, 1, 2);
+      REQUIRE(looks() == wanted);
+    }
     pace.begin(1, known);
     CHECK(looks() == known);
   }
@@ -249,4 +255,26 @@ TEST_CASE("limits fit into their bits") {
     CHECK(DraftLimits::unpack(limits.pack()).threshold == limits.threshold);
     CHECK(DraftLimits::unpack(limits.pack()).round == limits.round);
   }
+}
+
+TEST_CASE("what is read first is part of a trial, and of nothing else") {
+  constexpr std::int64_t kReading = 100000000;  // of 100 steps
+  DraftPace pace;
+  Machine machine;
+  CHECK(machine.run(pace, 1, 1000).with > 0.9);
+  // In a generation in which drafts pay.
+  DecodeStep dear{pace.limits(1), 1, 0, 0, 1000000 + kReading, 0, {}, kReading};
+  pace.measure(dear);
+  CHECK(machine.run(pace, 1, 500).with > 0.9);
+  // Where drafts do not pay, pauses are the longer.
+  Machine bad;
+  bad.right = 20;
+  bad.look = 20000;
+  DraftPace cheap, expensive;
+  const double with = bad.run(cheap, 1, 50000).with;
+  bad.news = 500000;
+  const auto out = bad.run(expensive, 1, 50000);
+  CHECK(out.with > 0);
+  CHECK(out.with < 0.8 * with);
+  CHECK(out.gain > 0.995);
 }
