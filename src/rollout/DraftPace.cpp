@@ -91,11 +91,11 @@ void DraftPace::schedule_rounds(Bucket& b, const DecodeStep& step) {
   if (b.tries_rounds) {
     if (model_ns == 0) return;
     b.tries_rounds = b.round_ns == 0 && step.model.reading_ns == 0;
-    b.rounds_pause.begin(model_ns / kTrialShare);
+    b.rounds_pause.begin(model_ns / kRoundTrials);
   } else if (model_ns > 0) {
     b.rounds_pause.begin(
         std::max({b.rounds_pause.left_ns, static_cast<double>(kLeastPause * step.ns),
-                  static_cast<double>(step.model.reading_ns) / kTrialShare}));
+                  static_cast<double>(step.model.reading_ns) / kRoundTrials}));
   } else {
     b.rounds_pause.left_ns -= static_cast<double>(step.ns);
     if (b.rounds_pause.is_over()) try_rounds(b);
@@ -142,9 +142,9 @@ void DraftPace::schedule_looks(Bucket& b, const DecodeStep& step) {
   }
   b.looks = false;
   const double step_ns = b.plain(step.sequences);
-  b.looks_pause.begin(std::clamp((a.spent_ns - a.saved_ns) / kTrialShare, kLeastPause * step_ns,
+  b.looks_pause.begin(std::clamp((a.spent_ns - a.saved_ns) / kLookTrials, kLeastPause * step_ns,
                                  kLongestPause * step_ns) +
-                      std::min(a.reading_ns / kTrialShare, 2 * kLongestPause * step_ns));
+                      std::min(a.reading_ns / kLookTrials, 2 * kLongestPause * step_ns));
 }
 
 void DraftPace::measure(const DecodeStep& step) {

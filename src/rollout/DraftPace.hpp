@@ -31,7 +31,7 @@ struct DecodeStep {
 // add D G / T tokens. Where hardly any guess reaches the threshold, even looking for guesses costs
 // more than it brings: looks are made while the time that tokens of drafts would have taken without
 // them is more than that of looks, rounds and rows, over the last ones. What does not pay, looks or
-// rounds, is tried again now and then, with at most one part in 512 of the time: prices change, and
+// rounds, is tried again now and then, with a few parts in 1,024 of the time: prices change, and
 // so does how often guesses are right. What a model reads at first, of sequences that are new to
 // it, belongs to the price of the first round of a generation: divided by the rounds that such
 // generations had of late.
@@ -48,8 +48,9 @@ class DraftPace {
   void measure(const DecodeStep& step);
 
  private:
-  // What trials may take of the time; twice as much if they begin with generations.
-  static constexpr double kTrialShare = 1.0 / 1024;
+  // What trials of rounds, and of looks, may take of the time; if they begin with generations, up
+  // to twice as much.
+  static constexpr double kRoundTrials = 1.0 / 512, kLookTrials = 1.0 / 1024;
 
   // The time that passes before something that did not pay is tried again.
   struct Pause {
