@@ -76,13 +76,11 @@ void EndOrder::begin_step(std::span<const DraftAsk> asks, Queue queue, const End
   std::map<ResponseId, Seen> last;
   std::swap(last, seen_);
   std::vector<Runner> runners;
-  std::vector<Seen*> seen;
   for (const auto& [sequence, most] : asks) {
     const auto known = last.find(sequence->id);
     Seen& s = seen_[sequence->id];
     if (known != last.end()) s = known->second;
     s.place = runners.size();
-    seen.push_back(&s);
     const int length = sequence->length() - sequence->prompt_length;
     // Pinned ends are not what a run would know.
     runners.push_back({static_cast<double>(sequence->max_new_tokens - length),
@@ -90,24 +88,18 @@ void EndOrder::begin_step(std::span<const DraftAsk> asks, Queue queue, const End
                        before.reaches_limit(length)});
   }
   chances_ = queue == Queue::kWaiting ? EndChances() : EndChances(runners);
-  for (Seen* s : seen) s->worth = worth_of(s->place, 0);
-}
-
-double EndOrder::worth_of(std::size_t place, int tokens_ahead) const {
-  if (chances_.size() == 0) return 1.0;
-  return chances_.is_last(place, tokens_ahead) * static_cast<double>(chances_.size());
 }
 
 double EndOrder::worth(const ResponseId& id, int tokens_ahead) const {
   const auto at = seen_.find(id);
-  if (at == seen_.end()) return 1.0;
-  return tokens_ahead == 0 ? at->second.worth : worth_of(at->second.place, tokens_ahead);
+  if (at == seen_.end() || chances_.size() == 0) return 1.0;
+  return chances_.is_last(at->second.place, tokens_ahead) * static_cast<double>(chances_.size());
 }
 
 void EndOrder::observe(const ResponseId& id, int tokens) {
   constexpr double kLeastWorth = 0.125;  // with less there are hardly any drafts
   const auto at = seen_.find(id);
-  if (at == seen_.end() || at->second.worth < kLeastWorth) return;
+  if (at == seen_.end() || worth(id) < kLeastWorth) return;
   at->second.tokens += tokens;
   at->second.steps += 1;
 }

@@ -77,14 +77,11 @@ class EndOrder {
   void restart() { seen_.clear(); }
 
  private:
-  double worth_of(std::size_t place, int tokens_ahead) const;
-
   // Tokens and steps in which drafts for the sequence were worth something, at first one token a
   // step; its place among the asks.
   struct Seen {
     std::int64_t tokens = 4, steps = 4;
     std::size_t place = 0;
-    double worth = 1;  // of the next token that it gets early
   };
   std::map<ResponseId, Seen> seen_;  // the sequences that were asked for last
   EndChances chances_;               // of these; of none while others wait for a place

@@ -65,28 +65,28 @@ bool GuessDrafter::speaks() const {
 
 void GuessDrafter::count_reach(const ResponseId& id, int drafted, int accepted) {
   if (is_recalling_) return;
+  std::vector<double> more;
   if (explores_) {
     if (limits_.threshold >= DraftLimits::kNothing) return;
     // Of sequences that other ranks draft for it is not known what they would have.
     const auto owner = owners_.find(id);
     if (is_spread_ && owner != owners_.end() && owner->second != group_->rank()) return;
+    const auto asked = asked_.find(id);
+    if (asked != asked_.end()) more = beyond(asked->second, drafted, accepted);
   }
-  known_->reaches[bucket_].add(drafted, accepted, beyond(id, drafted, accepted));
+  known_->reaches[bucket_].add(drafted, accepted, more);
 }
 
-// As far as all of it is more probable than not. Behind a wrong guess nothing would have been
-// right.
-std::vector<double> GuessDrafter::beyond(const ResponseId& id, int drafted, int accepted) const {
+// Behind a wrong guess nothing would have been right.
+std::vector<double> GuessDrafter::beyond(const std::vector<Position>& asked, int drafted,
+                                         int accepted) {
   std::vector<double> list;
-  const auto asked = asked_.find(id);
-  if (!explores_ || asked == asked_.end()) return list;
   double all = 1, right = accepted == drafted ? 1 : 0;
-  int i = 0;
-  for (const Position& p : asked->second) {
-    const double estimate = static_cast<double>(p.estimate) / kRatioOne;
+  for (int i = 0; i < std::ssize(asked); ++i) {
+    const double estimate = static_cast<double>(asked[i].estimate) / kRatioOne;
     all *= estimate;
-    if (all < 0.5) break;
-    if (i++ >= drafted) list.push_back(right *= estimate);
+    if (all < kExplored) break;
+    if (i >= drafted) list.push_back(right *= estimate);
   }
   return list;
 }
@@ -317,8 +317,8 @@ std::vector<GuessDrafter::Growth> GuessDrafter::first_growths(std::span<const Dr
 }
 
 bool GuessDrafter::goes_on(const Growth& growth) const {
-  constexpr std::int64_t kProbable = std::int64_t{kRatioOne} * kRatioOne / 2;
-  return growth.may_pay || (explores_ && growth.probability >= kProbable);
+  constexpr double kLeast = kExplored * kRatioOne * kRatioOne;
+  return growth.may_pay || (explores_ && static_cast<double>(growth.probability) >= kLeast);
 }
 
 // The last tokens that are expected to give most if there are too few rows, of equals the first.

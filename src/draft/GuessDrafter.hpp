@@ -163,7 +163,7 @@ class GuessDrafter : public Drafter {
 
   bool speaks() const;
   void count_reach(const ResponseId& id, int drafted, int accepted);
-  std::vector<double> beyond(const ResponseId& id, int drafted, int accepted) const;
+  static std::vector<double> beyond(const std::vector<Position>& asked, int drafted, int accepted);
   template <class What>
   int estimate(const What& what);
   using Drafts = std::vector<std::vector<std::int32_t>>;
@@ -178,6 +178,8 @@ class GuessDrafter : public Drafter {
   std::vector<Position> look_ahead(std::span<const DraftAsk> asks,
                                    const std::vector<Growth>& growing);
   bool could_count(const std::vector<Growth>& growing);
+  // What is explored: guesses that are, with all before them, more probably right than not.
+  static constexpr double kExplored = 0.5;
   bool goes_on(const Growth& growth) const;
   void deal_rows(std::span<const DraftAsk> asks, std::vector<Growth>& grown, int& rows,
                  Drafts& drafts);

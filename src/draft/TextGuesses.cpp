@@ -21,8 +21,7 @@ Evidence evidence_of(std::uint64_t gap) {
 std::span<const Completion> last_of(std::span<const Completion> responses, std::int64_t tokens) {
   std::size_t first = responses.size();
   for (; first > 0; --first) {
-    const Completion& c = responses[first - 1];
-    tokens -= std::ssize(c.prompt) + std::ssize(c.response);
+    tokens -= responses[first - 1].length();
     if (tokens < 0) break;
   }
   return responses.subspan(first);

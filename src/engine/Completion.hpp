@@ -17,6 +17,9 @@ struct Completion {
   std::vector<float> kept_mass;  // probability that top-k, top-p and min-p left; 1 without them
   FinishReason finish = FinishReason::kEos;
   std::vector<ProducedBy> spans;
+
+  // Tokens, with the prompt.
+  std::int64_t length() const { return std::ssize(prompt) + std::ssize(response); }
 };
 
 }  // namespace taper

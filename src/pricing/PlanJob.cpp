@@ -27,7 +27,6 @@ namespace fs = std::filesystem;
 
 // Generations that are played; the last one counts: it is the first that trials time.
 constexpr int kGenerations = kFirstTimedIteration;
-constexpr double kGiB = 1 << 30;
 
 // Throws Error if one was measured on another machine or transport than the options name.
 std::vector<LatencyProfile> read_profiles(const PlanOptions& options) {

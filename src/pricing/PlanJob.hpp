@@ -19,6 +19,8 @@
 
 namespace taper {
 
+inline constexpr double kGiB = 1 << 30;
+
 inline double seconds_of(std::int64_t ns) {
   return static_cast<double>(ns) * 1e-9;
 }

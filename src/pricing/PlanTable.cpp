@@ -7,8 +7,6 @@
 namespace taper {
 namespace {
 
-constexpr double kGiB = 1 << 30;
-
 std::string row(const PlannedPlacement& p, const PlannedPlacement* flat) {
   std::string line = format_text("%12s %11.3f", p.name.c_str(), seconds_of(p.iteration_ns));
   line += flat == nullptr ? format_text(" %8s", "")

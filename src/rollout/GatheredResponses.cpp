@@ -36,7 +36,7 @@ void unpack(std::string_view bytes, std::vector<Completion>& completions) {
 
 std::int64_t tokens_of(std::span<const Completion> responses) {
   std::int64_t tokens = 0;
-  for (const Completion& c : responses) tokens += std::ssize(c.prompt) + std::ssize(c.response);
+  for (const Completion& c : responses) tokens += c.length();
   return tokens;
 }
 
