@@ -153,8 +153,9 @@ class EngineBench {
     while (engine_->step().prefill_rows > 0) continue;
     std::vector<double> rates;
     while (!engine_->idle()) {
-      const double seconds = together(ranks_, [&] { engine_->step(); });
-      rates.push_back(batch_ * replicas() / seconds);
+      int rows = 0;
+      const double seconds = together(ranks_, [&] { rows = engine_->step().decode_rows; });
+      if (rows == batch_) rates.push_back(batch_ * replicas() / seconds);
     }
     engine_->take_completions();
     return rates;
