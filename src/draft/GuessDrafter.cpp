@@ -243,7 +243,7 @@ void GuessDrafter::add_model_guesses(std::span<const DraftAsk> asks,
 std::vector<std::vector<std::int32_t>> GuessDrafter::propose(std::span<const DraftAsk> asks,
                                                              const DraftRoom& room) {
   asked_.clear();
-  accepted_value_ = 0;
+  accepted_value_ = expected_value_ = 0;
   model_rounds_ = {};
   look_ns_ = reading_ns_ = 0;
   unobserved_ = std::ssize(asks);
@@ -333,6 +333,7 @@ void GuessDrafter::deal_rows(std::span<const DraftAsk> asks, std::vector<Growth>
     g.may_pay = g.may_pay && rows > 0;
     if (!g.may_pay) continue;
     --rows;
+    expected_value_ += gain(g) / (static_cast<double>(kRatioOne) * kRatioOne);
     drafts[g.ask] = g.draft;
     const auto length = static_cast<int>(std::ssize(g.draft));
     g.value = value_of(end_order_.worth(asks[g.ask].sequence->id, length));
@@ -372,7 +373,10 @@ GuessDrafter::Drafts GuessDrafter::guess_drafts(std::span<const DraftAsk> asks,
     });
     growing = std::move(grown);
   }
-  if (is_spread_) share(drafts);
+  if (is_spread_) {
+    expected_value_ *= of_mine_;
+    share(drafts);
+  }
   return drafts;
 }
 

@@ -124,6 +124,8 @@ class GuessDrafter : public Drafter {
   std::int64_t reading_ns() const { return reading_ns_; }
   // The tokens that the last drafts gave, each by its value beside the mean token of a step.
   double accepted_value() const { return accepted_value_; }
+  // The tokens that they were expected to give when they were made.
+  double expected_value() const { return expected_value_; }
 
   std::vector<std::vector<std::int32_t>> propose(std::span<const DraftAsk> asks,
                                                  const DraftRoom& room) override;
@@ -204,7 +206,7 @@ class GuessDrafter : public Drafter {
   std::int64_t look_ns_ = 0, reading_ns_ = 0;
   EndOrder end_order_;
   std::map<ResponseId, std::vector<Position>> asked_;  // of the last propose()
-  double accepted_value_ = 0;
+  double accepted_value_ = 0, expected_value_ = 0;
   std::size_t bucket_ = 0;  // of the last propose(), and its sequences that have not been observed
   std::ptrdiff_t unobserved_ = 0;
   std::map<ResponseId, int> owners_;  // ranks that draft, if they share the work

@@ -125,6 +125,7 @@ void DraftPace::schedule_looks(Bucket& b, const DecodeStep& step) {
   // What is read once pays off over many steps.
   b.with.ns =
       kFade * b.with.ns + static_cast<double>(step.ns - step.reading_ns - step.model.reading_ns);
+  b.promise.add(step.expected, step.accepted);
   Account& a = b.account;
   const bool is_first = a.asks == 0;
   a.asks = kAccountFade * a.asks + step.sequences;
@@ -132,7 +133,8 @@ void DraftPace::schedule_looks(Bucket& b, const DecodeStep& step) {
     a.reading_ns = static_cast<double>(step.look_ns + step.reading_ns);
     return;
   }
-  a.saved_ns = kAccountFade * a.saved_ns + step.accepted * b.plain(step.sequences) / step.sequences;
+  const double tokens = step.expected * b.promise.kept();
+  a.saved_ns = kAccountFade * a.saved_ns + tokens * b.plain(step.sequences) / step.sequences;
   a.spent_ns = kAccountFade * a.spent_ns + step.drafted * b.row_ns +
                static_cast<double>(step.look_ns + (b.tries_rounds ? 0 : step.model.ns));
   if (!b.looks || a.asks < kKnownAsks) return;

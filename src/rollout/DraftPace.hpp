@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <algorithm>
 #include <array>
 #include <cstdint>
 
@@ -15,6 +16,7 @@ struct DecodeStep {
   int sequences = 0;
   int drafted = 0;      // rows of guesses among its rows
   double accepted = 0;  // tokens that they gave, each by its value (GuessDrafter)
+  double expected = 0;  // tokens that they were expected to give, in the same way
   std::int64_t ns = 0;
   std::int64_t look_ns = 0;     // of which for looking for guesses in texts,
   ModelRounds model = {};       // for rounds of a draft model,
@@ -29,12 +31,13 @@ struct DecodeStep {
 // / c > G / T: its nanoseconds give more tokens than those of an average row. The threshold of p is
 // therefore c G / T. A round of a draft model that takes D is worth its time if it is expected to
 // add D G / T tokens. Where hardly any guess reaches the threshold, even looking for guesses costs
-// more than it brings: looks are made while the time that tokens of drafts would have taken without
-// them is more than that of looks, rounds and rows, over the last ones. What does not pay, looks or
-// rounds, is tried again now and then, with a few parts in 1,024 of the time: prices change, and
-// so does how often guesses are right. What a model reads at first, of sequences that are new to
-// it, belongs to the price of the first round of a generation: divided by the rounds that such
-// generations had of late.
+// more than it brings: looks are made while the time that drafts are expected to save is more than
+// that of looks, rounds and rows, over the last ones. (What they have saved in so few steps is
+// chance; over more of them, it says how much of what was expected has come.) What does not pay,
+// looks or rounds, is tried again now and then, with a few parts in 1,024 of the time: prices
+// change, and so does how often guesses are right. What a model reads at first, of sequences that
+// are new to it, belongs to the price of the first round of a generation: divided by the rounds
+// that such generations had of late.
 class DraftPace {
  public:
   // Another generation, in groups of so many ranks: there may be more to guess from, above all if
@@ -66,6 +69,23 @@ class DraftPace {
     double tokens = 0, ns = 0;
     double rate() const { return ns > 0 ? tokens / ns : 0; }
   };
+  // Tokens that drafts were expected to give, and those that they gave.
+  struct Promise {
+    double expected = 0, accepted = 0;
+
+    void add(double more_expected, double more_accepted) {
+      constexpr double kMost = 64;  // tokens that it is found from
+      expected += more_expected;
+      accepted += more_accepted;
+      const double fade = kMost / std::max(kMost, expected);
+      expected *= fade;
+      accepted *= fade;
+    }
+    double kept() const {
+      constexpr double kBefore = 4;  // tokens that came as expected
+      return (accepted + kBefore) / (expected + kBefore);
+    }
+  };
   // What looks have brought and taken, the newest ones most.
   struct Account {
     double asks = 0;  // sequences that guesses were looked for
@@ -82,6 +102,7 @@ class DraftPace {
     bool looks = true;                   // for guesses
     Pause rounds_pause, looks_pause;
     Sums with;  // of steps with looks
+    Promise promise;
     Account account;
 
     // Of a step without guesses; a sequence more takes as long as a row more.

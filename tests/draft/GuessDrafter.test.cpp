@@ -109,9 +109,13 @@ TEST_CASE(
   CHECK(drafter.propose(asks, {99, Queue::kWaiting}) == Drafts{{8, 5}, {1, 4}});
   // The step costs four times the row: what saves it may be less probable.
   CHECK(drafter.propose(asks, {99}) == Drafts{{}, {1, 4}});
+  const double expected = drafter.expected_value();
   drafter.observe(ahead, 0, std::vector<std::int32_t>{7});
   drafter.observe(behind, 2, std::vector<std::int32_t>{1, 4, 2});
   CHECK(drafter.accepted_value() > 3);
+  // A half and a quarter of two tokens.
+  CHECK(expected > 0.99 * 3 / 8 * drafter.accepted_value());
+  CHECK(expected < 1.01 * 3 / 8 * drafter.accepted_value());
   // In a race the last ones will not be waited for.
   drafter.begin(sampling(), alone(), {kRatioOne / 4}, WaitsFor::kKept);
   CHECK(drafter.propose(asks, {99}) == Drafts{{8, 5}, {1, 4}});

@@ -8,11 +8,14 @@ using namespace taper;
 namespace {
 
 // A made-up machine and drafter: a step takes `step` ns, each more row `row`, looking up guesses
-// `look`; of the guesses that reach the threshold `right` of 1024 become tokens. With `round`, they
-// come from a model that takes so long, and at first `reading` for each step that it did not see.
+// `look`; of the guesses that reach the threshold `right` of 1024 become tokens, `promised` times
+// as many are expected, and they come so many at a time. With `round`, they come from a model that
+// takes so long, and at first `reading` for each step that it did not see.
 struct Machine {
   double step = 1000000, row = 100000, look = 0, drafts_per_sequence = 3, right = 700;
   double round = 0, reading = 0;
+  double promised = 1;
+  int at_a_time = 1;
   double news = 0;  // reading texts in the first step with looks after one without
   int spread = 1;   // the number of sequences goes up and down by less than this
 
@@ -52,7 +55,8 @@ struct Machine {
         if (guesses && right >= limits.threshold) {
           s.drafted = static_cast<int>(drafts_per_sequence * sequences);
           carried += s.drafted * right / 1024;
-          s.accepted = static_cast<int>(carried);
+          s.expected = promised * s.drafted * right / 1024;
+          if (carried >= at_a_time) s.accepted = static_cast<int>(carried);
           carried -= s.accepted;
         }
         time += row * s.drafted;
@@ -100,6 +104,29 @@ TEST_CASE("drafts that do not pay cost next to nothing") {
   }
 }
 
+TEST_CASE("drafts that give less than is expected of them are found out") {
+  Machine machine;
+  machine.right = 60;
+  machine.promised = 5;
+  machine.look = 20000;
+  machine.row = 50000;
+  DraftPace pace;
+  const auto out = machine.run(pace, 1, 20000);
+  CHECK(out.with < 0.2);
+  CHECK(out.gain > 0.99);
+}
+
+TEST_CASE("drafts that give nothing for long, and then all at once, are made") {
+  Machine machine;
+  machine.at_a_time = 24;
+  machine.drafts_per_sequence = 1;
+  machine.look = 1000;
+  machine.row = 20000;
+  DraftPace pace;
+  const auto out = machine.run(pace, 1, 20000);
+  CHECK(out.with > 0.95);
+}
+
 TEST_CASE("the threshold is what a row costs beside what a token does") {
   DraftPace pace;
   Machine machine;
@@ -125,7 +152,7 @@ TEST_CASE("what pays is found out again when it changes, and for each size of ba
   pace.restart(2);
   // A step without drafts comes first, then what is probable.
   CHECK(pace.limits(2).threshold == DraftLimits::kNothing);
-  pace.measure({DraftLimits::nothing(), 2, 0, 0, 1000000, 0});
+  pace.measure({DraftLimits::nothing(), 2, 0, 0, 0, 1000000, 0});
   CHECK(pace.limits(2).threshold == 640);
 }
 
@@ -133,7 +160,7 @@ TEST_CASE("a look that is slow by chance does not end drafts for long") {
   DraftPace pace;
   Machine machine;
   CHECK(machine.run(pace, 1, 1000).with > 0.9);
-  DecodeStep slow{pace.limits(1), 1, 0, 0, 1000000000, 999000000};
+  DecodeStep slow{pace.limits(1), 1, 0, 0, 0, 1000000000, 999000000};
   pace.measure(slow);
   CHECK(machine.run(pace, 1, 500).with < 0.1);
   CHECK(machine.run(pace, 1, 2000).with > 0.6);
@@ -263,7 +290,7 @@ TEST_CASE("what is read first is part of a trial, and of nothing else") {
   Machine machine;
   CHECK(machine.run(pace, 1, 1000).with > 0.9);
   // In a generation in which drafts pay.
-  DecodeStep dear{pace.limits(1), 1, 0, 0, 1000000 + kReading, 0, {}, kReading};
+  DecodeStep dear{pace.limits(1), 1, 0, 0, 0, 1000000 + kReading, 0, {}, kReading};
   pace.measure(dear);
   CHECK(machine.run(pace, 1, 500).with > 0.9);
   // Where drafts do not pay, pauses are the longer.
