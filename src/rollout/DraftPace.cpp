@@ -133,7 +133,9 @@ void DraftPace::schedule_looks(Bucket& b, const DecodeStep& step) {
     a.reading_ns = static_cast<double>(step.look_ns + step.reading_ns);
     return;
   }
-  const double tokens = step.expected * b.promise.kept();
+  // What a lone sequence gets in a few steps is chance. Of several, there is more to count, and
+  // what a token is worth is an estimate itself.
+  const double tokens = step.sequences == 1 ? step.expected * b.promise.kept() : step.accepted;
   a.saved_ns = kAccountFade * a.saved_ns + tokens * b.plain(step.sequences) / step.sequences;
   a.spent_ns = kAccountFade * a.spent_ns + step.drafted * b.row_ns +
                static_cast<double>(step.look_ns + (b.tries_rounds ? 0 : step.model.ns));

@@ -31,13 +31,11 @@ struct DecodeStep {
 // / c > G / T: its nanoseconds give more tokens than those of an average row. The threshold of p is
 // therefore c G / T. A round of a draft model that takes D is worth its time if it is expected to
 // add D G / T tokens. Where hardly any guess reaches the threshold, even looking for guesses costs
-// more than it brings: looks are made while the time that drafts are expected to save is more than
-// that of looks, rounds and rows, over the last ones. (What they have saved in so few steps is
-// chance; over more of them, it says how much of what was expected has come.) What does not pay,
-// looks or rounds, is tried again now and then, with a few parts in 1,024 of the time: prices
-// change, and so does how often guesses are right. What a model reads at first, of sequences that
-// are new to it, belongs to the price of the first round of a generation: divided by the rounds
-// that such generations had of late.
+// more than it brings: looks are made while the time that drafts save is more than that of looks,
+// rounds and rows, over the last ones. What does not pay, looks or rounds, is tried again now and
+// then, with a few parts in 1,024 of the time: prices change, and so does how often guesses are
+// right. What a model reads at first, of sequences that are new to it, belongs to the price of the
+// first round of a generation: divided by the rounds that such generations had of late.
 class DraftPace {
  public:
   // Another generation, in groups of so many ranks: there may be more to guess from, above all if
