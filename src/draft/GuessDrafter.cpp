@@ -373,32 +373,33 @@ GuessDrafter::Drafts GuessDrafter::guess_drafts(std::span<const DraftAsk> asks,
     });
     growing = std::move(grown);
   }
-  if (is_spread_) {
-    expected_value_ *= of_mine_;
-    share(drafts);
-  }
+  if (is_spread_) share(drafts);
   return drafts;
 }
 
-// Every rank gets the drafts of those that made them, and the time of the slowest. Collective over
-// the group.
+// Every rank gets the drafts of those that made them, what is expected of all, and the time of the
+// slowest. Collective over the group.
 void GuessDrafter::share(Drafts& drafts) {
   constexpr std::int64_t kUnit = 1000;  // times are sent in us
   const std::size_t width = static_cast<std::size_t>(draft_length_) + 1,
                     end = drafts.size() * width;
-  std::vector<std::int32_t> mine(end + 3), all(mine.size() * group_->size());
+  std::vector<std::int32_t> mine(end + 4), all(mine.size() * group_->size());
   mine[end] = model_rounds_.rounds;
   mine[end + 1] = clamped<std::int32_t>(model_rounds_.ns / kUnit);
   mine[end + 2] = clamped<std::int32_t>(model_rounds_.reading_ns / kUnit);
+  mine[end + 3] =
+      clamped<std::int32_t>(static_cast<std::int64_t>(std::lround(kRatioOne * expected_value_)));
   for (std::size_t i = 0; i < drafts.size(); ++i) {
     mine[i * width] = static_cast<std::int32_t>(drafts[i].size());
     std::copy(drafts[i].begin(), drafts[i].end(), mine.begin() + i * width + 1);
   }
   all_gather(*group_, all, mine);
+  expected_value_ = 0;
   for (std::size_t at = end; at < all.size(); at += mine.size()) {
     model_rounds_.rounds = std::max(model_rounds_.rounds, all[at]);
     model_rounds_.ns = std::max(model_rounds_.ns, all[at + 1] * kUnit);
     model_rounds_.reading_ns = std::max(model_rounds_.reading_ns, all[at + 2] * kUnit);
+    expected_value_ += static_cast<double>(all[at + 3]) / kRatioOne;
   }
   for (std::size_t i = 0; i < drafts.size(); ++i)
     for (std::size_t at = i * width; at < all.size(); at += mine.size())

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "draft/GuessDrafter.hpp"
 
+#include <mpi.h>
+
 #include <algorithm>
 #include <catch2/catch_test_macros.hpp>
 #include <cmath>
@@ -50,7 +52,39 @@ std::int32_t draw(std::uint64_t context, const ResponseId& id, int position, dou
   return kChoices - 1;
 }
 
+// A draft model on each rank that has no room for any context.
+class NoRoomModel : public GuessModel {
+ public:
+  bool is_local() const override { return true; }
+  bool is_part_of_step() const override { return false; }
+  void keep(std::span<const DraftAsk>) override {}
+  std::vector<DrawnToken> draw(std::span<const DraftContext> contexts,
+                               const SamplingOptions&) override {
+    return std::vector<DrawnToken>(contexts.size(), DrawnToken{-1});
+  }
+  int rows_read() const override { return 0; }
+};
+
 }  // namespace
+
+TEST_CASE("all ranks know what is expected of a draft, whichever of them makes it") {
+  const Group world = Group::world(MPI_COMM_WORLD);
+  NoRoomModel model;
+  GuessDrafter drafter(4, kRoom);
+  drafter.set_model(&model);
+  drafter.begin(sampling(), world, {kRatioOne / 4});
+  const Sequence first = sequence(0, 0, {1, 2}, {5, 6, 7, 8, 5, 6, 7, 8, 5, 6, 7}),
+                 second = sequence(1, 0, {1, 2}, {4, 3, 2, 1, 4, 3, 2});
+  drafter.propose(std::vector<DraftAsk>{{&first, 9}, {&second, 9}}, {99});
+  // One is left, of the first rank or, if there are two, of the second one.
+  for (const Sequence* left : {&first, &second}) {
+    const Drafts drafts = drafter.propose(std::vector<DraftAsk>{{left, 9}}, {99});
+    REQUIRE_FALSE(drafts.front().empty());
+    // A half of the first token, a quarter of the next one.
+    CHECK(drafter.expected_value() > 0.7);
+    CHECK(drafter.expected_value() < 0.8);
+  }
+}
 
 TEST_CASE("a sequence that repeats itself is guessed, as far as it may be") {
   GuessDrafter drafter(6, kRoom);
