@@ -75,9 +75,9 @@ TEST_CASE("all ranks know what is expected of a draft, whichever of them makes i
   drafter.begin(sampling(), world, {kRatioOne / 4});
   const Sequence first = sequence(0, 0, {1, 2}, {5, 6, 7, 8, 5, 6, 7, 8, 5, 6, 7}),
                  second = sequence(1, 0, {1, 2}, {4, 3, 2, 1, 4, 3, 2});
-  drafter.propose(std::vector<DraftAsk>{{&first, 9}, {&second, 9}}, {99});
   // One is left, of the first rank or, if there are two, of the second one.
   for (const Sequence* left : {&first, &second}) {
+    drafter.propose(std::vector<DraftAsk>{{&first, 9}, {&second, 9}}, {99});
     const Drafts drafts = drafter.propose(std::vector<DraftAsk>{{left, 9}}, {99});
     REQUIRE_FALSE(drafts.front().empty());
     // A half of the first token, a quarter of the next one.
