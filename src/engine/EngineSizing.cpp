@@ -16,7 +16,7 @@ EngineOptions engine_options(const EngineSizing& sizing, const EngineNeed& need,
   engine.max_positions = need.max_positions;
   engine.valid_ids = need.valid_ids;
   engine.kv_type = need.kv_type;
-  // With less, a step would read the head several times.
+  // With less, a step of up to 64 rows would read the head several times.
   engine.logit_rows = std::min(need.drafts ? sizing.step_rows : sizing.max_running, 64);
   // The same number of blocks on all ranks of the group, even if heads divide unevenly.
   int kv_heads = 0;

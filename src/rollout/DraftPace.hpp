@@ -72,7 +72,7 @@ class DraftPace {
     double expected = 0, accepted = 0;
 
     void add(double more_expected, double more_accepted) {
-      constexpr double kMost = 64;  // tokens that it is found from
+      constexpr double kMost = 64;  // expected tokens that it remembers
       expected += more_expected;
       accepted += more_accepted;
       const double fade = kMost / std::max(kMost, expected);
@@ -80,7 +80,7 @@ class DraftPace {
       accepted *= fade;
     }
     double kept() const {
-      constexpr double kBefore = 4;  // tokens that came as expected
+      constexpr double kBefore = 4;  // taken as kept before any have been counted
       return (accepted + kBefore) / (expected + kBefore);
     }
   };

@@ -14,6 +14,7 @@
 #include <map>
 #include <optional>
 
+#include "base/Error.hpp"
 #include "base/Random.hpp"
 #include "base/Timer.hpp"
 #include "comm/Collectives.hpp"
@@ -147,7 +148,7 @@ class EngineBench {
     for (int i = 0; i < batch; ++i) prompts_.push_back(random_ids(files, prompt, i));
   }
 
-  // Tokens per second of each of the kNew steps in which all sequences decode.
+  // Tokens per second of the steps, kNew at most, in which all sequences decode.
   std::vector<double> decode() {
     start(kNew + 1);
     while (engine_->step().prefill_rows > 0) continue;
@@ -158,6 +159,11 @@ class EngineBench {
       if (rows == batch_) rates.push_back(batch_ * replicas() / seconds);
     }
     engine_->take_completions();
+    TAPER_VALIDATE(!rates.empty(),
+                   "of --batches "
+                       << batch_
+                       << " sequences, the first have ended before the last "
+                          "ones have read their prompts; choose fewer, or a smaller --context");
     return rates;
   }
 
