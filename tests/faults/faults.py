@@ -76,7 +76,7 @@ def run_case(runs: Runs, model: Path, straight: list[bytes], phase: str, rank: i
     words = runs.train(model, output, **settings,
                        Run__Hang_Seconds=HANG_SECONDS if kind in ("freeze", "stray") else 60)
     start = time.monotonic()
-    outcome = runs.run(words, RANKS, guard=45, env={"TAPER_FAULT": fault})
+    outcome = runs.run_with_fault(fault, words, output, RANKS, guard=45)
     seconds = time.monotonic() - start
     check_end(outcome, output, fault, rank, kind)
     if not resume:

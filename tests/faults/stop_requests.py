@@ -66,7 +66,7 @@ def finish_and_compare(runs: Runs, words: list[str], output: Path, ranks: int, s
 def in_phase(runs: Runs, words: list[str], output: Path, ranks: int, straight: list[bytes], phase: str) -> None:
     name, _, step = phase.partition(":")
     fault = f"{name}:{ranks - 1}:term:2" + (f":{step}" if step else "")
-    outcome = runs.run(words, ranks, env={"TAPER_FAULT": fault})
+    outcome = runs.run_with_fault(fault, words, output, ranks)
     check_stopped(outcome, output, "SIGTERM", fault)
     check(outcome.code == 75, f"{fault}: exit code {outcome.code}", outcome.text)
     check(status(output)["iteration"] == (1 if phase in BEFORE_UPDATE else 2), f"{fault}: {status(output)}", outcome.text)
