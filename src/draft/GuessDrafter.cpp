@@ -387,8 +387,7 @@ void GuessDrafter::share(Drafts& drafts) {
   mine[end] = model_rounds_.rounds;
   mine[end + 1] = clamped<std::int32_t>(model_rounds_.ns / kUnit);
   mine[end + 2] = clamped<std::int32_t>(model_rounds_.reading_ns / kUnit);
-  mine[end + 3] =
-      clamped<std::int32_t>(static_cast<std::int64_t>(std::lround(kRatioOne * expected_value_)));
+  mine[end + 3] = clamped<std::int32_t>(std::lround(kRatioOne * expected_value_));
   for (std::size_t i = 0; i < drafts.size(); ++i) {
     mine[i * width] = static_cast<std::int32_t>(drafts[i].size());
     std::copy(drafts[i].begin(), drafts[i].end(), mine.begin() + i * width + 1);

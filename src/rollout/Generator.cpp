@@ -289,9 +289,15 @@ void Generator::follow_drafts(const StepReport& step, std::int64_t ns) {
   report_->speculation.add(step, ns, model.all_ns());
   consult_->leave_out(model.all_ns() + drafter_->look_ns() + drafter_->reading_ns());
   if (drafter_->is_recalling()) return;
-  draft_pace_.measure({limits, step.decode_rows, step.drafted_rows, drafter_->accepted_value(),
-                       drafter_->expected_value(), ns, drafter_->look_ns(), model,
-                       drafter_->reading_ns()});
+  draft_pace_.measure({.limits = limits,
+                       .sequences = step.decode_rows,
+                       .drafted = step.drafted_rows,
+                       .accepted = drafter_->accepted_value(),
+                       .expected = drafter_->expected_value(),
+                       .ns = ns,
+                       .look_ns = drafter_->look_ns(),
+                       .model = model,
+                       .reading_ns = drafter_->reading_ns()});
   DraftShares shares = drafter_->reach();
   shares.model = report_->speculation.batches[length_bucket(step.decode_rows)].model_share();
   consult_->set_drafts(shares);

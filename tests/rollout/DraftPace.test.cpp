@@ -153,7 +153,7 @@ TEST_CASE("what pays is found out again when it changes, and for each size of ba
   pace.restart(2);
   // A step without drafts comes first, then what is probable.
   CHECK(pace.limits(2).threshold == DraftLimits::kNothing);
-  pace.measure({DraftLimits::nothing(), 2, 0, 0, 0, 1000000, 0});
+  pace.measure({.limits = DraftLimits::nothing(), .sequences = 2, .ns = 1000000});
   CHECK(pace.limits(2).threshold == 640);
 }
 
@@ -161,7 +161,8 @@ TEST_CASE("a look that is slow by chance does not end drafts for long") {
   DraftPace pace;
   Machine machine;
   CHECK(machine.run(pace, 1, 1000).with > 0.9);
-  DecodeStep slow{pace.limits(1), 1, 0, 0, 0, 1000000000, 999000000};
+  const DecodeStep slow{
+      .limits = pace.limits(1), .sequences = 1, .ns = 1000000000, .look_ns = 999000000};
   pace.measure(slow);
   CHECK(machine.run(pace, 1, 500).with < 0.1);
   CHECK(machine.run(pace, 1, 2000).with > 0.6);
@@ -291,7 +292,8 @@ TEST_CASE("what is read first is part of a trial, and of nothing else") {
   Machine machine;
   CHECK(machine.run(pace, 1, 1000).with > 0.9);
   // In a generation in which drafts pay.
-  DecodeStep dear{pace.limits(1), 1, 0, 0, 0, 1000000 + kReading, 0, {}, kReading};
+  const DecodeStep dear{
+      .limits = pace.limits(1), .sequences = 1, .ns = 1000000 + kReading, .reading_ns = kReading};
   pace.measure(dear);
   CHECK(machine.run(pace, 1, 500).with > 0.9);
   // Where drafts do not pay, pauses are the longer.
