@@ -16,8 +16,9 @@ EngineOptions engine_options(const EngineSizing& sizing, const EngineNeed& need,
   engine.max_positions = need.max_positions;
   engine.valid_ids = need.valid_ids;
   engine.kv_type = need.kv_type;
-  // With less, a step of up to 64 rows would read the head several times.
-  engine.logit_rows = std::min(need.drafts ? sizing.step_rows : sizing.max_running, 64);
+  // A step of so many rows reads the head once, with or without drafts, and so does one of a larger
+  // group, which has more sequences in flight.
+  engine.logit_rows = std::min(sizing.step_rows, 64);
   // The same number of blocks on all ranks of the group, even if heads divide unevenly.
   int kv_heads = 0;
   for (int i = 0; i < parallel.group().size(); ++i)

@@ -28,7 +28,6 @@ struct EngineNeed {
   int valid_ids = 0;
   std::string kv_memory_key;  // names EngineSizing::kv_memory_mb in errors
   KvType kv_type = KvType::kF32;
-  bool drafts = false;  // steps may draw more tokens than they have sequences
 };
 
 // Engine settings for replicas of this group: KV blocks for what can be in flight, within the

@@ -83,11 +83,8 @@ StepProbe::StepProbe(const StepProbeOptions& options, ModelFiles& files, const R
   model_->add_memory(plan_, options.type);
   for (auto& [degree, side] : sides_) {
     const EngineSizing sizing{max_batch(degree), max_tokens(degree), options.kv_memory_mb};
-    const EngineNeed need{.max_positions = options.max_positions,
-                          .valid_ids = files.valid_ids(),
-                          .kv_memory_key = "--kv-memory-mb",
-                          .kv_type = kv_type(ranks.exec),
-                          .drafts = true};
+    const EngineNeed need{options.max_positions, files.valid_ids(), "--kv-memory-mb",
+                          kv_type(ranks.exec)};
     side->layout = {nullptr, &side->parallel,
                     engine_options(sizing, need, files.config, side->parallel)};
     memory_.cover(EngineMemory::of(files.table, side->parallel, side->layout.options));

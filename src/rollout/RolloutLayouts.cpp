@@ -55,7 +55,7 @@ std::int64_t largest_block(const ModelFiles& files, int tp, KvType type) {
 RolloutLayouts::RolloutLayouts(const GeneratorOptions& options, const ModelFiles& files,
                                const Ranks& ranks) {
   const EngineNeed need{options.max_positions(), files.valid_ids(), options.names.kv_memory,
-                        kv_type(ranks.exec), options.speculation.is_on()};
+                        kv_type(ranks.exec)};
   for (const int tp : possible_degrees(options, files.table, ranks.chain)) {
     const auto [at, unused] =
         parallels_.emplace(tp, ModelParallel(files.table, ranks.groups.tp_group(tp)));

@@ -19,12 +19,8 @@ namespace {
 
 constexpr std::int64_t kPositions = 100;  // two blocks of 64 to a sequence
 
-EngineOptions options_of(const GoldenModel& m, const EngineSizing& sizing, bool drafts = false) {
-  const EngineNeed need{.max_positions = kPositions,
-                        .valid_ids = m.config.vocab,
-                        .kv_memory_key = "KV Memory MB",
-                        .drafts = drafts};
-  return engine_options(sizing, need, m.config, m.parallel);
+EngineOptions options_of(const GoldenModel& m, const EngineSizing& sizing) {
+  return engine_options(sizing, {kPositions, m.config.vocab, "KV Memory MB"}, m.config, m.parallel);
 }
 
 // Bytes of a block on the rank of the group that holds the most KV heads: keys and values of 64
@@ -52,13 +48,12 @@ TEST_CASE("an engine has blocks for all sequences in flight, and one to spare") 
   CHECK(o.kv_blocks == 2 * 3 + 1);
 }
 
-TEST_CASE("logits of all tokens that a step draws are held at a time, of at most 64") {
+TEST_CASE("logits of all rows of a step are held at a time, of at most 64") {
   const Group world = Group::world(MPI_COMM_WORLD);
   const GoldenModel m("llama_b", world);
-  CHECK(options_of(m, {3, 40, 64.0}).logit_rows == 3);
-  CHECK(options_of(m, {3, 40, 64.0}, true).logit_rows == 40);
+  CHECK(options_of(m, {3, 40, 64.0}).logit_rows == 40);
   CHECK(options_of(m, {80, 100, 64.0}).logit_rows == 64);
-  CHECK(options_of(m, {3, 100, 64.0}, true).logit_rows == 64);
+  CHECK(options_of(m, {3, 100, 64.0}).logit_rows == 64);
 }
 
 TEST_CASE("memory limits the blocks, and less than one sequence needs is refused") {
