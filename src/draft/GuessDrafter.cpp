@@ -69,8 +69,7 @@ void GuessDrafter::count_reach(const ResponseId& id, int drafted, int accepted) 
   if (explores_) {
     if (limits_.threshold >= DraftLimits::kNothing) return;
     // Of sequences that other ranks draft for it is not known what they would have.
-    const auto owner = owners_.find(id);
-    if (is_spread_ && owner != owners_.end() && owner->second != group_->rank()) return;
+    if (is_spread_ && owners_.is_of_other(id, group_->rank())) return;
     const auto asked = asked_.find(id);
     if (asked != asked_.end()) more = beyond(asked->second, drafted, accepted);
   }
@@ -135,33 +134,6 @@ void GuessDrafter::choose(Position& position) {
     position.best = g;
     position.estimate = share;
   }
-}
-
-// With a model on each rank, a sequence is drafted for by one of them, for as long as it is in the
-// group: whichever has the fewest when it comes.
-std::vector<std::size_t> GuessDrafter::mine(std::span<const DraftAsk> asks) {
-  std::vector<std::size_t> mine;
-  if (!is_spread_) {
-    for (std::size_t i = 0; i < asks.size(); ++i) mine.push_back(i);
-    return mine;
-  }
-  std::map<ResponseId, int> before;
-  std::swap(before, owners_);
-  std::vector<int> load(static_cast<std::size_t>(group_->size()), 0);
-  for (const DraftAsk& ask : asks)
-    if (const auto at = before.find(ask.sequence->id); at != before.end()) {
-      owners_.insert(*at);
-      ++load[at->second];
-    }
-  for (std::size_t i = 0; i < asks.size(); ++i) {
-    const auto [at, is_new] = owners_.try_emplace(asks[i].sequence->id);
-    if (is_new) {
-      at->second = static_cast<int>(std::min_element(load.begin(), load.end()) - load.begin());
-      ++load[at->second];
-    }
-    if (at->second == group_->rank()) mine.push_back(i);
-  }
-  return mine;
 }
 
 // The guesses for the next position of each draft.
@@ -301,7 +273,8 @@ std::vector<GuessDrafter::Growth> GuessDrafter::first_growths(std::span<const Dr
   // In a race it is not known which sequences will be kept.
   if (waits_for_ == WaitsFor::kKept) queue = Queue::kWaiting;
   end_order_.begin_step(asks, queue, known_->endings);
-  const std::vector<std::size_t> mine = this->mine(asks);  // ascending
+  const auto mine =
+      is_spread_ ? owners_.deal(asks, group_->size(), group_->rank()) : std::vector<std::size_t>();
   std::vector<Growth> growing;
   int all = 0;
   for (std::size_t i = 0; i < asks.size(); ++i) {
@@ -309,7 +282,7 @@ std::vector<GuessDrafter::Growth> GuessDrafter::first_growths(std::span<const Dr
     const Value value = value_of(end_order_.worth(asks[i].sequence->id));
     if (value.least >= DraftLimits::kNothing) continue;
     ++all;
-    if (std::binary_search(mine.begin(), mine.end(), i))
+    if (!is_spread_ || std::binary_search(mine.begin(), mine.end(), i))
       growing.push_back({i, {}, std::int64_t{kRatioOne} * kRatioOne, value});
   }
   of_mine_ = growing.empty() ? 1 : static_cast<double>(all) / static_cast<double>(growing.size());

@@ -12,6 +12,7 @@
 #include "base/ReplicaSnapshot.hpp"
 #include "comm/Group.hpp"
 #include "draft/Acceptance.hpp"
+#include "draft/DraftOwners.hpp"
 #include "draft/DraftReach.hpp"
 #include "draft/EndOrder.hpp"
 #include "draft/RecalledResponses.hpp"
@@ -174,7 +175,6 @@ class GuessDrafter : public Drafter {
                       const DraftRoom& room);
   Value value_of(double worth) const;
   void choose(Position& position);
-  std::vector<std::size_t> mine(std::span<const DraftAsk> asks);
   std::vector<Growth> first_growths(std::span<const DraftAsk> asks, const Drafts& recalled,
                                     Queue queue);
   std::vector<Position> look_ahead(std::span<const DraftAsk> asks,
@@ -209,7 +209,7 @@ class GuessDrafter : public Drafter {
   double accepted_value_ = 0, expected_value_ = 0;
   std::size_t bucket_ = 0;  // of the last propose(), and its sequences that have not been observed
   std::ptrdiff_t unobserved_ = 0;
-  std::map<ResponseId, int> owners_;  // ranks that draft, if they share the work
+  DraftOwners owners_;  // if ranks share the work
   std::map<std::pair<RandomPurpose, bool>, Known>
       all_known_;           // by purpose and whether it is greedy
   Known* known_ = nullptr;  // of this generation

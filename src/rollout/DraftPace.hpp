@@ -100,7 +100,7 @@ class DraftPace {
     bool looks = true;                   // for guesses
     Pause rounds_pause, looks_pause;
     Sums with;  // of steps with looks
-    Promise promise;
+    Promise promise;  // judges looks for a lone sequence
     Account account;
 
     // Of a step without guesses; a sequence more takes as long as a row more.
