@@ -99,7 +99,7 @@ class DraftPace {
     bool tries_rounds = false;           // to get to know it
     bool looks = true;                   // for guesses
     Pause rounds_pause, looks_pause;
-    Sums with;  // of steps with looks
+    Sums with;        // of steps with looks
     Promise promise;  // judges looks for a lone sequence
     Account account;
 
