@@ -26,29 +26,32 @@ void DraftPace::restart(int tp) {
   tp_ = tp;
 }
 
-void DraftPace::begin(int tp, bool has_known_prompts) {
+void DraftPace::begin(int tp, GenerationKind kind) {
   restart(tp);
+  kind_ = kind.index();
   if (reading_.ns > 0) {
     reading_before_.ns = reading_before_.ns / 2 + reading_.ns;
     reading_before_.rounds = reading_before_.rounds / 2 + reading_.rounds;
     reading_ = {};
   }
   for (Bucket& b : buckets_) {
-    if (!b.looks && (has_known_prompts || b.looks_pause.is_half_over())) try_looks(b);
+    if (Looks& l = b.looks[kind_]; !l.are_made && l.pause.is_half_over()) try_looks(l);
     if (b.rounds_pause.is_half_over()) try_rounds(b);
   }
 }
 
 DraftLimits DraftPace::limits(int sequences) const {
   const Bucket& b = buckets_[length_bucket(sequences)];
+  const Looks& looks = b.looks[kind_];
   // The cost of a row is known by comparison with a step without drafts, so that one comes first,
   // and another one where there has been none for long: sequences grow.
   constexpr int kStepsPerPlain = 128;
-  if (b.plain_ns == 0 || !b.looks || b.since_plain >= kStepsPerPlain) return DraftLimits::nothing();
+  if (b.plain_ns == 0 || !looks.are_made || b.since_plain >= kStepsPerPlain)
+    return DraftLimits::nothing();
   // Before that cost is known, what is probable is tried: more than a guess of which nothing is
   // known, or the first steps of large batches would be full of those.
   constexpr int kProbable = kRatioOne * 5 / 8;
-  const double rate = std::max(b.with.rate(), sequences / b.plain(sequences));
+  const double rate = std::max(looks.with.rate(), sequences / b.plain(sequences));
   const auto price = [&](double ns, int unit, int most) {
     return static_cast<int>(std::clamp(unit * ns * rate, 0.0, static_cast<double>(most)));
   };
@@ -107,26 +110,20 @@ void DraftPace::try_rounds(Bucket& b) {
   b.round_ns = 0;
 }
 
-void DraftPace::try_looks(Bucket& b) {
-  b.looks = true;
-  b.account = {};
+void DraftPace::try_looks(Looks& looks) {
+  looks.are_made = true;
+  looks.account = {};
 }
 
-// Looks are a trial until so many sequences were asked for that the account says something.
-void DraftPace::schedule_looks(Bucket& b, const DecodeStep& step) {
-  constexpr int kKnownAsks = 32;
-  if (step.limits.threshold >= DraftLimits::kNothing) {
-    b.looks_pause.left_ns -= static_cast<double>(step.ns);
-    if (!b.looks && b.looks_pause.is_over()) try_looks(b);
-    return;
-  }
+// What a step with looks gave and took.
+void DraftPace::count(const Bucket& b, Looks& looks, const DecodeStep& step) {
   constexpr double kFade = 1 - 1.0 / 32, kAccountFade = 1 - 1.0 / 64;
-  b.with.tokens = kFade * b.with.tokens + step.sequences + step.accepted;
+  looks.with.tokens = kFade * looks.with.tokens + step.sequences + step.accepted;
   // What is read once pays off over many steps.
-  b.with.ns =
-      kFade * b.with.ns + static_cast<double>(step.ns - step.reading_ns - step.model.reading_ns);
-  b.promise.add(step.expected, step.accepted);
-  Account& a = b.account;
+  looks.with.ns = kFade * looks.with.ns +
+                  static_cast<double>(step.ns - step.reading_ns - step.model.reading_ns);
+  looks.promise.add(step.expected, step.accepted);
+  Account& a = looks.account;
   const bool is_first = a.asks == 0;
   a.asks = kAccountFade * a.asks + step.sequences;
   if (is_first) {
@@ -135,20 +132,32 @@ void DraftPace::schedule_looks(Bucket& b, const DecodeStep& step) {
   }
   // What a lone sequence gets in a few steps is chance. Of several, there is more to count, and
   // what a token is worth is an estimate itself.
-  const double tokens = step.sequences == 1 ? step.expected * b.promise.kept() : step.accepted;
+  const double tokens = step.sequences == 1 ? step.expected * looks.promise.kept() : step.accepted;
   a.saved_ns = kAccountFade * a.saved_ns + tokens * b.plain(step.sequences) / step.sequences;
   a.spent_ns = kAccountFade * a.spent_ns + step.drafted * b.row_ns +
                static_cast<double>(step.look_ns + (b.tries_rounds ? 0 : step.model.ns));
-  if (!b.looks || a.asks < kKnownAsks) return;
+}
+
+// Looks are a trial until so many sequences were asked for that the account says something.
+void DraftPace::schedule_looks(const Bucket& b, Looks& looks, const DecodeStep& step) {
+  constexpr int kKnownAsks = 32;
+  if (step.limits.threshold >= DraftLimits::kNothing) {
+    looks.pause.left_ns -= static_cast<double>(step.ns);
+    if (!looks.are_made && looks.pause.is_over()) try_looks(looks);
+    return;
+  }
+  count(b, looks, step);
+  Account& a = looks.account;
+  if (!looks.are_made || a.asks < kKnownAsks) return;
   if (a.saved_ns >= a.spent_ns) {
     a.reading_ns = 0;  // it was no trial
     return;
   }
-  b.looks = false;
+  looks.are_made = false;
   const double step_ns = b.plain(step.sequences);
-  b.looks_pause.begin(std::clamp((a.spent_ns - a.saved_ns) / kLookTrials, kLeastPause * step_ns,
-                                 kLongestPause * step_ns) +
-                      std::min(a.reading_ns / kLookTrials, 2 * kLongestPause * step_ns));
+  looks.pause.begin(std::clamp((a.spent_ns - a.saved_ns) / kLookTrials, kLeastPause * step_ns,
+                               kLongestPause * step_ns) +
+                    std::min(a.reading_ns / kLookTrials, 2 * kLongestPause * step_ns));
 }
 
 void DraftPace::measure(const DecodeStep& step) {
@@ -156,7 +165,7 @@ void DraftPace::measure(const DecodeStep& step) {
   reading_.ns += static_cast<double>(step.model.reading_ns);
   reading_.rounds += step.model.rounds;
   learn_costs(b, step);
-  schedule_looks(b, step);
+  schedule_looks(b, b.looks[kind_], step);
   schedule_rounds(b, step);
 }
 

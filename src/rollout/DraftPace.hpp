@@ -23,6 +23,15 @@ struct DecodeStep {
   std::int64_t reading_ns = 0;  // and for reading texts of earlier generations
 };
 
+// Generations in which drafts reach about as far.
+struct GenerationKind {
+  bool is_greedy = false;
+  bool knows_prompts = false;  // has earlier responses to most of them
+
+  static constexpr int kKinds = 4;
+  int index() const { return 2 * is_greedy + knows_prompts; }
+};
+
 // Finds on a leader, by measured times, which guesses are worth their row, and which rounds of a
 // draft model their time. It has no clock.
 //
@@ -34,13 +43,13 @@ struct DecodeStep {
 // more than it brings: looks are made while the time that drafts save is more than that of looks,
 // rounds and rows, over the last ones. What does not pay, looks or rounds, is tried again now and
 // then, with a few parts in 1,024 of the time: prices change, and so does how often guesses are
-// right. What a model reads at first, of sequences that are new to it, belongs to the price of the
-// first round of a generation: divided by the rounds that such generations had of late.
+// right. That is kept apart by the kind of generation; prices are the same for all. What a model
+// reads at first, of sequences that are new to it, belongs to the price of the first round of a
+// generation: divided by the rounds that such generations had of late.
 class DraftPace {
  public:
-  // Another generation, in groups of so many ranks: there may be more to guess from, above all if
-  // most prompts come again.
-  void begin(int tp, bool has_known_prompts = false);
+  // Another generation, in groups of so many ranks: there may be more to guess from.
+  void begin(int tp, GenerationKind kind = {});
   // Groups of so many ranks work now. The times of others do not hold for them.
   void restart(int tp);
 
@@ -90,6 +99,14 @@ class DraftPace {
     double saved_ns = 0, spent_ns = 0;
     double reading_ns = 0;  // in a trial, of texts that have come since the looks before it
   };
+  // Looks for guesses in generations of a kind.
+  struct Looks {
+    bool are_made = true;
+    Pause pause;
+    Sums with;        // of steps with looks
+    Promise promise;  // judges looks for a lone sequence
+    Account account;
+  };
   // Steps of a similar number of sequences.
   struct Bucket {
     double sequences = 0, plain_ns = 0;  // means of steps without guesses; 0: not known
@@ -97,11 +114,8 @@ class DraftPace {
     double row_ns = 0;                   // of one more row; 0: not known
     double round_ns = 0;                 // of a round of a draft model; 0: not known
     bool tries_rounds = false;           // to get to know it
-    bool looks = true;                   // for guesses
-    Pause rounds_pause, looks_pause;
-    Sums with;        // of steps with looks
-    Promise promise;  // judges looks for a lone sequence
-    Account account;
+    Pause rounds_pause;
+    std::array<Looks, GenerationKind::kKinds> looks;
 
     // Of a step without guesses; a sequence more takes as long as a row more.
     double plain(int n) const { return plain_ns + row_ns * (n - sequences); }
@@ -116,10 +130,12 @@ class DraftPace {
   static void learn_costs(Bucket& bucket, const DecodeStep& step);
   static void try_rounds(Bucket& bucket);
   static void schedule_rounds(Bucket& bucket, const DecodeStep& step);
-  static void try_looks(Bucket& bucket);
-  static void schedule_looks(Bucket& bucket, const DecodeStep& step);
+  static void try_looks(Looks& looks);
+  static void count(const Bucket& bucket, Looks& looks, const DecodeStep& step);
+  static void schedule_looks(const Bucket& bucket, Looks& looks, const DecodeStep& step);
 
   int tp_ = 0;
+  int kind_ = 0;                      // of this generation
   Reading reading_, reading_before_;  // of this generation, and of those before
   std::array<Bucket, kLengthBuckets> buckets_;
 };

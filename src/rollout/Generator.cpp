@@ -168,7 +168,8 @@ void Generator::start(const std::vector<Request>& requests, const SamplingOption
                   race_ ? WaitsFor::kKept : WaitsFor::kAll, stops.ids);
   const auto known =
       std::ranges::count_if(requests, [&](const Request& r) { return drafter_->knows(r.prompt); });
-  draft_pace_.begin(tp, 2 * known > std::ssize(requests));
+  draft_pace_.begin(tp, {.is_greedy = sampling.temperature == 0.0f,
+                         .knows_prompts = 2 * known > std::ssize(requests)});
 }
 
 std::vector<Completion> Generator::run(const std::vector<Request>& requests,

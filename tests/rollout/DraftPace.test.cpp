@@ -168,23 +168,41 @@ TEST_CASE("a look that is slow by chance does not end drafts for long") {
   CHECK(machine.run(pace, 1, 2000).with > 0.6);
 }
 
-TEST_CASE("prompts that come again are looked up at once") {
+TEST_CASE("whether looks pay is found out for each kind of generation") {
+  constexpr GenerationKind kNew{}, kKnown{.knows_prompts = true}, kGreedy{.is_greedy = true};
+  DraftPace pace;
+  Machine good, bad;
+  bad.right = 20;
+  bad.look = 50000;
+  for (const GenerationKind kind : {kNew, kKnown, kGreedy}) {
+    pace.begin(1, kind);
+    // Looked for at once: what others have brought says nothing. (The first step has no looks.)
+    CHECK(bad.run(pace, 1, 2).with > 0);
+    CHECK(bad.run(pace, 1, 3000).with < 0.3);
+  }
+  for (int g = 0; g < 3; ++g) {
+    pace.begin(1, kKnown);
+    CHECK(good.run(pace, 1, 3000).with > 0.5);
+    pace.begin(1, kNew);
+    CHECK(bad.run(pace, 1, 3000).with < 0.3);
+  }
+  pace.begin(1, kKnown);
+  CHECK(good.run(pace, 1, 100).with > 0.9);
+}
+
+TEST_CASE("short generations in which drafts do not pay seldom try them") {
   DraftPace pace;
   Machine bad;
   bad.right = 20;
   bad.look = 50000;
-  for (const bool known : {false, true}) {
-    pace.begin(1);
-    CHECK(bad.run(pace, 1, 3000).with < 0.3);
-    // To where a pause begins. (The first step of a run is one without looks.)
-    const auto looks = [&] { return pace.limits(1).threshold < DraftLimits::kNothing; };
-    for (const bool wanted : {true, false}) {
-      for (int i = 0; i < 5000 && looks() != wanted; ++i) bad.run(pace, 1, 2);
-      REQUIRE(looks() == wanted);
-    }
-    pace.begin(1, known);
-    CHECK(looks() == known);
+  double with = 0;
+  constexpr int kGenerations = 100;
+  for (int g = 0; g < kGenerations; ++g) {
+    pace.begin(1, {.knows_prompts = true});
+    with += bad.run(pace, 1, 100).with / kGenerations;
   }
+  CHECK(with > 0);
+  CHECK(with < 0.1);
 }
 
 TEST_CASE("where looks pay but a little, they are made") {
