@@ -26,9 +26,4 @@ std::vector<std::size_t> DraftOwners::deal(std::span<const DraftAsk> asks, int r
   return mine;
 }
 
-bool DraftOwners::is_of_other(const ResponseId& id, int rank) const {
-  const auto owner = owners_.find(id);
-  return owner != owners_.end() && owner->second != rank;
-}
-
 }  // namespace taper

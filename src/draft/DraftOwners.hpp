@@ -14,12 +14,10 @@ namespace taper {
 // them, without a message.
 class DraftOwners {
  public:
-  // The sequences of a step, all that the group has. A sequence stays with its rank for as long as
-  // it is in the group; a new one goes to that with the fewest. Returns the places of `rank`'s
+  // The sequences of a step. A sequence stays with its rank for as long as it is in each step that
+  // is dealt; a new one goes to that with the fewest. Returns the places of `rank`'s
   // among them, ascending.
   std::vector<std::size_t> deal(std::span<const DraftAsk> asks, int ranks, int rank);
-  // Whether the sequence is one of another rank than this.
-  bool is_of_other(const ResponseId& id, int rank) const;
   void clear() { owners_.clear(); }
 
  private:

@@ -68,21 +68,27 @@ void GuessDrafter::count_reach(const ResponseId& id, int drafted, int accepted) 
   std::vector<double> more;
   if (explores_) {
     if (limits_.threshold >= DraftLimits::kNothing) return;
-    // Of sequences that other ranks draft for it is not known what they would have.
-    if (is_spread_ && owners_.is_of_other(id, group_->rank())) return;
-    const auto asked = asked_.find(id);
-    if (asked != asked_.end()) more = beyond(asked->second, drafted, accepted);
+    more = beyond(estimates_of(id), drafted, accepted);
   }
   known_->reaches[bucket_].add(drafted, accepted, more);
 }
 
+// Of the positions that were asked about, by this rank or by another one.
+std::vector<int> GuessDrafter::estimates_of(const ResponseId& id) const {
+  if (const auto told = told_.find(id); told != told_.end()) return told->second;
+  std::vector<int> estimates;
+  if (const auto asked = asked_.find(id); asked != asked_.end())
+    for (const Position& p : asked->second) estimates.push_back(p.estimate);
+  return estimates;
+}
+
 // Behind a wrong guess nothing would have been right.
-std::vector<double> GuessDrafter::beyond(const std::vector<Position>& asked, int drafted,
+std::vector<double> GuessDrafter::beyond(std::span<const int> estimates, int drafted,
                                          int accepted) {
   std::vector<double> list;
   double all = 1, right = accepted == drafted ? 1 : 0;
-  for (int i = 0; i < std::ssize(asked); ++i) {
-    const double estimate = static_cast<double>(asked[i].estimate) / kRatioOne;
+  for (int i = 0; i < std::ssize(estimates); ++i) {
+    const double estimate = static_cast<double>(estimates[i]) / kRatioOne;
     all *= estimate;
     if (all < kExplored) break;
     if (i >= drafted) list.push_back(right *= estimate);
@@ -184,12 +190,13 @@ void GuessDrafter::add_model_guesses(std::span<const DraftAsk> asks,
     contexts.push_back({asks[growing[i].ask].sequence, growing[i].draft});
     places.push_back(i);
   }
-  constexpr std::int64_t kUnit = std::int64_t{kRatioOne} * kRatioOne / DraftLimits::kRoundUnit;
   if (is_spread_) gain *= of_mine_;
   const bool is_free = model_->is_part_of_step() && could_count(growing) &&
                        std::all_of(contexts.begin(), contexts.end(),
                                    [](const DraftContext& c) { return c.draft.empty(); });
-  const bool pays = limits_.round < DraftLimits::kNoRound && gain >= limits_.round * kUnit;
+  const double price =
+      static_cast<double>(limits_.round) * kRatioOne * static_cast<double>(asks.size());
+  const bool pays = limits_.round < DraftLimits::kNoRound && gain >= price;
   if (contexts.empty() || !(is_free || pays)) return;
   const Timer timer;
   const std::vector<DrawnToken> drawn = model_->draw(contexts, sampling_);
@@ -215,6 +222,7 @@ void GuessDrafter::add_model_guesses(std::span<const DraftAsk> asks,
 std::vector<std::vector<std::int32_t>> GuessDrafter::propose(std::span<const DraftAsk> asks,
                                                              const DraftRoom& room) {
   asked_.clear();
+  told_.clear();
   accepted_value_ = expected_value_ = 0;
   model_rounds_ = {};
   look_ns_ = reading_ns_ = 0;
@@ -346,16 +354,16 @@ GuessDrafter::Drafts GuessDrafter::guess_drafts(std::span<const DraftAsk> asks,
     });
     growing = std::move(grown);
   }
-  if (is_spread_) share(drafts);
+  if (is_spread_) share(asks, drafts);
   return drafts;
 }
 
-// Every rank gets the drafts of those that made them, what is expected of all, and the time of the
-// slowest. Collective over the group.
-void GuessDrafter::share(Drafts& drafts) {
+// Every rank gets the drafts of those that made them, what is expected of all, the time of the
+// slowest, and, if it explores, all estimates. Collective over the group.
+void GuessDrafter::share(std::span<const DraftAsk> asks, Drafts& drafts) {
   constexpr std::int64_t kUnit = 1000;  // times are sent in us
-  const std::size_t width = static_cast<std::size_t>(draft_length_) + 1,
-                    end = drafts.size() * width;
+  const std::size_t draft = static_cast<std::size_t>(draft_length_) + 1,
+                    width = draft + (explores_ ? draft : 0), end = drafts.size() * width;
   std::vector<std::int32_t> mine(end + 4), all(mine.size() * group_->size());
   mine[end] = model_rounds_.rounds;
   mine[end + 1] = clamped<std::int32_t>(model_rounds_.ns / kUnit);
@@ -364,6 +372,10 @@ void GuessDrafter::share(Drafts& drafts) {
   for (std::size_t i = 0; i < drafts.size(); ++i) {
     mine[i * width] = static_cast<std::int32_t>(drafts[i].size());
     std::copy(drafts[i].begin(), drafts[i].end(), mine.begin() + i * width + 1);
+    if (!explores_) continue;
+    const std::vector<int> estimates = estimates_of(asks[i].sequence->id);
+    mine[i * width + draft] = static_cast<std::int32_t>(estimates.size());
+    std::copy(estimates.begin(), estimates.end(), mine.begin() + i * width + draft + 1);
   }
   all_gather(*group_, all, mine);
   expected_value_ = 0;
@@ -374,8 +386,12 @@ void GuessDrafter::share(Drafts& drafts) {
     expected_value_ += static_cast<double>(all[at + 3]) / kRatioOne;
   }
   for (std::size_t i = 0; i < drafts.size(); ++i)
-    for (std::size_t at = i * width; at < all.size(); at += mine.size())
+    for (std::size_t at = i * width; at < all.size(); at += mine.size()) {
       if (all[at] > 0) drafts[i].assign(&all[at + 1], &all[at + 1] + all[at]);
+      const std::size_t told = at + draft;
+      if (explores_ && all[told] > 0)
+        told_[asks[i].sequence->id].assign(&all[told + 1], &all[told + 1] + all[told]);
+    }
 }
 
 }  // namespace taper

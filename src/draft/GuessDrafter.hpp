@@ -42,8 +42,9 @@ struct DraftLimits {
   // sequence of worth 1 (EndOrder). With kNothing or more, nothing is looked up.
   static constexpr int kNothing = kRatioOne - 1;
   int threshold = 0;
-  // Tokens that a round of a draft model must be expected to add, in 1/kRoundUnit; kNoRound: none.
-  static constexpr int kRoundUnit = 64, kNoRound = kRatioOne - 1;
+  // Tokens that a round of a draft model must be expected to add, for each sequence of the step, in
+  // 1/kRatioOne; with kNoRound, there is none.
+  static constexpr int kNoRound = kRatioOne - 1;
   int round = 0;
 
   static constexpr DraftLimits nothing() { return {kNothing, kNoRound}; }
@@ -79,9 +80,9 @@ class GuessDrafter : public Drafter {
   GuessDrafter(int draft_length, std::int64_t index_bytes)
       : draft_length_(draft_length), texts_(index_bytes) {}
 
-  // What guesses beside texts from now on; null: nothing. Must outlive its use. A model that draws
-  // on each rank by itself draws for a part of the sequences there, and ranks exchange their
-  // drafts: propose() is then collective over the group.
+  // What guesses beside texts from now on; null: nothing. Must outlive its use. With a model,
+  // propose() is collective over the group: it draws together, or, if it draws on each rank by
+  // itself, for a part of the sequences there, and ranks exchange their drafts.
   void set_model(GuessModel* model) { model_ = model; }
 
   // What the next generations are expected to repeat; to be the same on all ranks.
@@ -166,7 +167,8 @@ class GuessDrafter : public Drafter {
 
   bool speaks() const;
   void count_reach(const ResponseId& id, int drafted, int accepted);
-  static std::vector<double> beyond(const std::vector<Position>& asked, int drafted, int accepted);
+  std::vector<int> estimates_of(const ResponseId& id) const;
+  static std::vector<double> beyond(std::span<const int> estimates, int drafted, int accepted);
   template <class What>
   int estimate(const What& what);
   using Drafts = std::vector<std::vector<std::int32_t>>;
@@ -187,7 +189,7 @@ class GuessDrafter : public Drafter {
                  Drafts& drafts);
   void add_model_guesses(std::span<const DraftAsk> asks, const std::vector<Growth>& growing,
                          std::vector<Position>& positions);
-  void share(Drafts& drafts);
+  void share(std::span<const DraftAsk> asks, Drafts& drafts);
 
   int draft_length_;
   bool explores_ = false;
@@ -209,11 +211,12 @@ class GuessDrafter : public Drafter {
   double accepted_value_ = 0, expected_value_ = 0;
   std::size_t bucket_ = 0;  // of the last propose(), and its sequences that have not been observed
   std::ptrdiff_t unobserved_ = 0;
-  DraftOwners owners_;  // if ranks share the work
+  DraftOwners owners_;                           // if ranks share the work
+  std::map<ResponseId, std::vector<int>> told_;  // estimates of other ranks, for who explores
   std::map<std::pair<RandomPurpose, bool>, Known>
       all_known_;           // by purpose and whether it is greedy
   Known* known_ = nullptr;  // of this generation
-  DraftCounts recent_;      // since the last restart, the same on all ranks of the group
+  DraftCounts recent_;      // since the last restart; alike on all ranks that do not share the work
   DraftCounts mine_;        // of this generation before, that this rank speaks for
 };
 

@@ -16,8 +16,8 @@ EngineOptions engine_options(const EngineSizing& sizing, const EngineNeed& need,
   engine.max_positions = need.max_positions;
   engine.valid_ids = need.valid_ids;
   engine.kv_type = need.kv_type;
-  // A step of so many rows reads the head once, with or without drafts, and so does one of a larger
-  // group, which has more sequences in flight.
+  // Tokens are drawn from up to 64 rows in one pass over the head. Not from max_running rows: steps
+  // with drafts have several for a sequence, and larger groups have more sequences.
   engine.logit_rows = std::min(sizing.step_rows, 64);
   // The same number of blocks on all ranks of the group, even if heads divide unevenly.
   int kv_heads = 0;

@@ -64,7 +64,7 @@ DraftLimits DraftPace::limits(int sequences) const {
   }
   const int row = price(b.row_ns, kRatioOne, DraftLimits::kNothing - 1);
   return {b.row_ns == 0 ? kProbable : std::max(1, row),
-          price(round_ns, DraftLimits::kRoundUnit, DraftLimits::kNoRound)};
+          price(round_ns / sequences, kRatioOne, DraftLimits::kNoRound)};
 }
 
 void DraftPace::learn_costs(Bucket& b, const DecodeStep& step) {
@@ -83,8 +83,8 @@ void DraftPace::learn_costs(Bucket& b, const DecodeStep& step) {
   if (b.plain_ns == 0 || more < 1) return;
   // A row takes some time, and not more than one of a step without guesses, whatever the noise of
   // two measurements says.
-  approach(b.row_ns,
-           std::clamp((ns - b.plain_ns) / more, b.plain_ns / 128, b.plain_ns / b.sequences));
+  const double most = b.plain_ns / b.sequences;
+  approach(b.row_ns, std::clamp((ns - b.plain_ns) / more, most / 128, most));
 }
 
 // A price that nothing confirms any more is forgotten now and then: rounds are made until there is

@@ -43,9 +43,10 @@ struct GenerationKind {
 // more than it brings: looks are made while the time that drafts save is more than that of looks,
 // rounds and rows, over the last ones. What does not pay, looks or rounds, is tried again now and
 // then, with a few parts in 1,024 of the time: prices change, and so does how often guesses are
-// right. That is kept apart by the kind of generation; prices are the same for all. What a model
-// reads at first, of sequences that are new to it, belongs to the price of the first round of a
-// generation: divided by the rounds that such generations had of late.
+// right. What looks bring, and their trials, are kept apart by the kind of generation; prices, and
+// trials of rounds, are the same for all. What a model reads at first, of sequences that are new to
+// it, belongs to the price of the first round of a generation: divided by the rounds that those
+// before it had of late.
 class DraftPace {
  public:
   // Another generation, in groups of so many ranks: there may be more to guess from.
@@ -118,7 +119,9 @@ class DraftPace {
     std::array<Looks, GenerationKind::kKinds> looks;
 
     // Of a step without guesses; a sequence more takes as long as a row more.
-    double plain(int n) const { return plain_ns + row_ns * (n - sequences); }
+    double plain(int n) const {
+      return std::max(plain_ns + row_ns * (n - sequences), plain_ns / 2);
+    }
   };
 
   // What a model has read at first, and the rounds that were made.

@@ -199,6 +199,12 @@ class SpeculationBench {
   void read_prompts() {
     if (!options_.prompts.empty()) {
       prompts_ = encode_prompt_file(options_.prompts, files_, "auto");
+      const std::int64_t wanted =
+          std::int64_t{options_.count} * (options_.new_prompts ? options_.passes : 1);
+      TAPER_VALIDATE(wanted <= std::ssize(prompts_),
+                     options_.prompts << " has " << prompts_.size() << " prompts, and " << wanted
+                                      << " are needed (--count, of each of --passes with "
+                                         "--new-prompts)");
     } else {
       const int count = options_.count * (options_.new_prompts ? options_.passes : 1);
       for (const Prompt& p :
@@ -228,7 +234,7 @@ class SpeculationBench {
       Request r;
       r.first.prompt = static_cast<std::int64_t>(i);
       r.samples = options_.samples;
-      r.prompt = prompts_[(first + i) % prompts_.size()];
+      r.prompt = prompts_[first + i];
       r.max_new_tokens = options_.max_new_tokens;
       requests.push_back(std::move(r));
     }
@@ -335,9 +341,12 @@ int run(int argc, char** argv) {
   TAPER_VALIDATE(options.prompts.empty() != options.task.empty(),
                  "either --prompts or --task is needed");
   TAPER_VALIDATE(options.task.empty() || options.count > 0, "--task needs --count");
+  TAPER_VALIDATE(!options.new_prompts || options.count > 0, "--new-prompts needs --count");
   Progress progress;
   MpiSession mpi(argc, argv);
   Runtime runtime(argc, argv);
+  TAPER_VALIDATE(!options.choices || mpi.ranks() == 1,
+                 "--choices counts the responses of one rank: start it on one");
   const Ranks ranks(MPI_COMM_WORLD, mpi.ranks(), {options.tp}, progress);
   ModelFiles files(options.model);
   SpeculationBench(options, files, ranks).run();

@@ -39,13 +39,12 @@ TEST_CASE("each sequence is one rank's, and new ones go to that with the fewest"
   CHECK(ranks.places[1] == Places{0, 1, 5});
 }
 
-TEST_CASE("ranks know which sequences are another's, until all are forgotten") {
+TEST_CASE("what is cleared is dealt anew") {
   TwoRanks ranks;
-  ranks.step({0, 1});
-  CHECK_FALSE(ranks.owners[0].is_of_other({0, 0}, 0));
-  CHECK(ranks.owners[0].is_of_other({0, 1}, 0));
-  CHECK(ranks.owners[1].is_of_other({0, 0}, 1));
-  CHECK_FALSE(ranks.owners[0].is_of_other({0, 7}, 0));  // nobody's
-  ranks.owners[0].clear();
-  CHECK_FALSE(ranks.owners[0].is_of_other({0, 1}, 0));
+  ranks.step({0, 1, 2, 3});
+  ranks.step({2, 3, 0});
+  CHECK(ranks.places[0] == Places{0, 2});
+  for (DraftOwners& owners : ranks.owners) owners.clear();
+  ranks.step({1, 3});
+  CHECK(ranks.places[0] == Places{0});
 }

@@ -86,6 +86,28 @@ TEST_CASE("all ranks know what is expected of a draft, whichever of them makes i
   }
 }
 
+TEST_CASE("all ranks know how far a draft would reach, whichever of them looks it up") {
+  const Group world = Group::world(MPI_COMM_WORLD);
+  const Sequence first = sequence(0, 0, {1, 2}, {5, 6, 7, 8, 5, 6, 7, 8, 5, 6, 7}),
+                 second = sequence(1, 0, {1, 2}, {4, 3, 2, 1, 4, 3, 2});
+  for (const Sequence* left : {&first, &second}) {
+    NoRoomModel model;
+    GuessDrafter drafter(4, kRoom);
+    drafter.explore();
+    drafter.set_model(&model);
+    // No guess is so probable that it is worth its row; the first is half probable.
+    drafter.begin(sampling(), world, {DraftLimits::kNothing - 1});
+    drafter.propose(std::vector<DraftAsk>{{&first, 9}, {&second, 9}}, {99});
+    CHECK(drafter.propose(std::vector<DraftAsk>{{left, 9}}, {99}) == Drafts{{}});
+    drafter.observe(*left, 0, std::vector<std::int32_t>{8});
+    const DraftShares reach = drafter.reach();
+    CHECK(reach.drafted[0] == 255);
+    CHECK(reach.accepted[0] > 120);
+    CHECK(reach.accepted[0] < 135);
+    CHECK(reach.drafted[1] == 0);
+  }
+}
+
 TEST_CASE("a sequence that repeats itself is guessed, as far as it may be") {
   GuessDrafter drafter(6, kRoom);
   drafter.begin(sampling(), alone(), {});

@@ -9,7 +9,6 @@ one in the making, once it is renamed); the run must go on to the weights of an 
 
 import re
 import tempfile
-import time
 from pathlib import Path
 
 from taper_runs import EARLY, EARLY_PLACEMENT, Runs, arguments, check, status
@@ -75,12 +74,10 @@ def run_case(runs: Runs, model: Path, straight: list[bytes], phase: str, rank: i
     output = runs.folder / fault.replace(":", "-")
     words = runs.train(model, output, **settings,
                        Run__Hang_Seconds=HANG_SECONDS if kind in ("freeze", "stray") else 60)
-    start = time.monotonic()
     outcome = runs.run_with_fault(fault, words, output, RANKS, guard=45)
-    seconds = time.monotonic() - start
     check_end(outcome, output, fault, rank, kind)
     if not resume:
-        return seconds
+        return outcome.seconds
     resumed = runs.run(words, RANKS)
     check(resumed.code == 0, f"{fault}: the resumed run ended with {resumed.code}", resumed.text)
     newest = {2} if phase == "save_checkpoint:3" else {1}
@@ -90,7 +87,7 @@ def run_case(runs: Runs, model: Path, straight: list[bytes], phase: str, rank: i
     check(found, f"{fault}: lost a checkpoint", resumed.text)
     check("passed over" not in resumed.text, f"{fault}: a half-written checkpoint counted", resumed.text)
     check(weights(output) == straight, f"{fault}: the resumed run has other weights", resumed.text)
-    return seconds
+    return outcome.seconds
 
 
 def main() -> None:

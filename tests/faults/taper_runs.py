@@ -8,6 +8,7 @@ import shutil
 import signal
 import subprocess
 import sys
+import time
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -43,6 +44,7 @@ class Outcome:
     code: int
     text: str  # stdout and stderr
     timed_out: bool = False
+    seconds: float = 0  # of Runs.run
 
 
 class Runs:
@@ -79,7 +81,10 @@ class Runs:
                                 start_new_session=True, **more)
 
     def run(self, words: list[str], ranks: int = 0, guard: float = 60, **more) -> Outcome:
-        return finish(self.start(words, ranks, **more), guard)
+        start = time.monotonic()
+        outcome = finish(self.start(words, ranks, **more), guard)
+        outcome.seconds = time.monotonic() - start
+        return outcome
 
     def run_with_fault(self, fault: str, words: list[str], output: Path, ranks: int, **more) -> Outcome:
         """A new run. Ranks work early only if they have time: a run without the phase of the fault is made again."""

@@ -43,7 +43,7 @@ struct Machine {
         const double adds = drafts_per_sequence * sequences * right / 1024;
         bool guesses = round == 0;
         if (round > 0 && limits.round < DraftLimits::kNoRound &&
-            adds * DraftLimits::kRoundUnit >= limits.round) {
+            adds * kRatioOne >= limits.round * sequences) {
           guesses = true;
           s.model.rounds = unread == 0 || reading == 0 ? 1 : 0;
           if (s.model.rounds > 0) s.model.ns = static_cast<std::int64_t>(round);
@@ -229,11 +229,35 @@ TEST_CASE("a round of a draft model has to add what its time would give otherwis
     const DraftLimits limits = out.last;
     // D G / T tokens, with the tokens and the time of steps with rounds.
     const double price = round * 3.05 / (1300000 + round);
-    CHECK(limits.round >= 0.9 * price * DraftLimits::kRoundUnit - 1);
-    CHECK(limits.round <= 1.15 * price * DraftLimits::kRoundUnit + 1);
+    CHECK(limits.round >= 0.9 * price * kRatioOne - 1);
+    CHECK(limits.round <= 1.15 * price * kRatioOne + 1);
   }
   machine.round = 1e9;
   CHECK(machine.run(pace, 1, 3000).last.round == DraftLimits::kNoRound);
+}
+
+TEST_CASE("many sequences share the price of a row, and that of a round") {
+  DraftPace pace;
+  Machine machine;
+  machine.row = machine.step / 2000;
+  machine.round = machine.step / 2;
+  for (const int sequences : {64, 256}) {
+    const auto out = machine.run(pace, sequences, 3000);
+    CHECK(out.rounds > 0.97);
+    // 1 + 3 x 0.68 tokens for a step and a half, and rows.
+    CHECK(out.gain > 0.97 * 3.05 / (1.5 + 3 * sequences / 2000.0));
+  }
+}
+
+TEST_CASE("a plain step that was slow by chance leaves prices above zero") {
+  DraftPace pace;
+  Machine machine;
+  machine.row = machine.step / 64;
+  pace.measure({.limits = DraftLimits::nothing(), .sequences = 40, .ns = 10000000});
+  machine.spread = 24;
+  const auto out = machine.run(pace, 33, 3000);
+  CHECK(out.with > 0.9);
+  CHECK(out.gain > 1.08);
 }
 
 TEST_CASE("rounds that are too dear are tried again, seldom, and made once they are cheap") {
@@ -280,7 +304,7 @@ TEST_CASE("what a model has to read at first is not the price of its rounds") {
   machine.reading = 3e7;
   const auto out = machine.run(pace, 2, 3000);
   CHECK(out.rounds > 0.9);
-  CHECK(out.last.round < 0.4 * DraftLimits::kRoundUnit);
+  CHECK(out.last.round < 0.2 * kRatioOne);
 }
 
 TEST_CASE("numbers of sequences that go up and down leave the price of a row as it is") {
