@@ -5,6 +5,7 @@
 #include <type_traits>
 
 #include "base/Error.hpp"
+#include "base/Log.hpp"
 #include "instance/ModelOptions.hpp"
 #include "rollout/GeneratorOptions_params.hpp"
 #include "session/LayoutChecks.hpp"
@@ -99,6 +100,12 @@ void check_sampling(const GenerateOptions& o) {
                  "--samples is " << o.samples
                                  << " and --temperature 0 (greedy samples of a prompt are all the "
                                     "same); set a temperature above 0, or --samples 1");
+  require_no_problems(o.speculation_problems());
+}
+
+void report_drafts(const GenerateOptions& options, const GenerationReport& report) {
+  if (options.speculation.is_on())
+    TAPER_INFO("speculation: " << summary(report.speculation.total()));
 }
 
 }  // namespace taper

@@ -35,5 +35,7 @@ void declare_hang_seconds(param::CommandLine& line, double& seconds);
 void declare_sampling(param::CommandLine& line, GenerateOptions& options);
 // Throws Error if the options do not fit each other.
 void check_sampling(const GenerateOptions& options);
+// Logs what drafts brought, if there may have been any.
+void report_drafts(const GenerateOptions& options, const GenerationReport& report);
 
 }  // namespace taper

@@ -128,6 +128,7 @@ int run_eval(int argc, char** argv) {
     TAPER_INFO("memory of rank 0 when the responses are judged\n"
                << job.judge_memory_plan().table());
   const EvalResult result = job.run();
+  report_drafts(options, job.report());
   if (ranks.rank() == 0) {
     std::fputs(to_table(result).c_str(), stdout);
     if (!eval.output.empty()) write_file_atomically(eval.output, to_json(result));

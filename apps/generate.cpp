@@ -68,7 +68,7 @@ int run_generate(int argc, char** argv) {
   check_numbers(arguments.numbers);
   Session session(argc, argv);
   options.type = arguments.numbers.type;
-  require_no_problems(options.problems());
+  require_no_problems(options.layout_problems());
   options.layout = arguments.layout;
   require_layout("--layout", arguments.layout, session.size());
   std::vector<int> degrees = degrees_of_layout("--layout", arguments.layout);
@@ -90,8 +90,7 @@ int run_generate(int argc, char** argv) {
   write_responses(output, samples, files, ranks.world());
   report_speed(samples, job.seconds(), ranks.size());
   if (options.mode != PlannerMode::kStatic) TAPER_INFO(summary(job.report()));
-  if (options.speculation.is_on())
-    TAPER_INFO("speculation: " << summary(job.report().speculation.total()));
+  report_drafts(options, job.report());
   if (ranks.rank() == 0 && !record_file.empty())
     write_record(record_file, options, job.report(), ranks.size());
   TAPER_INFO("completed: " << count_text(samples.size(), "response") << ", results in "

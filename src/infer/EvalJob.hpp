@@ -27,6 +27,8 @@ class EvalJob {
           const std::string& log_directory);
 
   const MemoryPlan& memory_plan() const { return model_.memory_plan(); }
+  // Of the generation.
+  const GenerationReport& report() const { return model_.report(); }
 
   // What models among the rewards will hold, when the responses are there.
   const MemoryPlan& judge_memory_plan() const { return judge_plan_; }

@@ -14,7 +14,7 @@ struct GenerateOptions : GeneratorOptions {
 
   GenerateOptions() {
     kv_memory_mb = 4096.0;
-    names = {"--layout",      "--kv-memory-mb",    "--mode",       "--profile",
+    names = {"--layout",      "--kv-memory-mb",    "--mode",       "--profile", "--speculation",
              "--draft-model", "--draft-placement", "--early-exits"};
   }
 };

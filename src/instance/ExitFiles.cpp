@@ -8,6 +8,7 @@
 #include "base/Error.hpp"
 #include "base/Path.hpp"
 #include "base/Text.hpp"
+#include "io/InputPath.hpp"
 #include "io/Json.hpp"
 
 namespace taper {
@@ -51,15 +52,17 @@ void ExitFiles::require_layers(const std::vector<int>& layers, const ModelFiles&
       !layers.empty() && is_ascending(layers) && layers.front() > 0 && layers.back() < all,
       option << " is " << join(layers) << " (" << path_text(model.directory) << " has " << all
              << " layers: exits are behind 1 to " << all - 1
-             << " of them, in ascending order); name at least one");
+             << " of them, in ascending order); name one or more of these in this order");
 }
 
 ExitFiles::ExitFiles(const std::filesystem::path& directory, const std::string& option,
                      const ModelFiles& model) {
   const auto list = list_file(directory);
+  require_input_path(option, directory);
   TAPER_VALIDATE(std::filesystem::exists(list),
                  option << " is " << path_text(directory)
-                        << " (no exits.json in it); make exits with taper exits");
+                        << " (no exits.json in it); name a directory of taper exits, or the folder "
+                           "exits of a checkpoint");
   layers_ = read_list<int>(list, "layers");
   ids_ = read_list<std::int32_t>(list, "ids");
   require_layers(layers_, model, path_text(list) + ": layers");

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "rollout/GeneratorOptions.hpp"
 
+#include <utility>
+
 namespace taper {
 
 StopOptions GeneratorOptions::stops(const ModelFiles& files) const {
@@ -12,16 +14,28 @@ StopOptions GeneratorOptions::stops(const ModelFiles& files) const {
 }
 
 std::vector<std::string> GeneratorOptions::problems() const {
+  std::vector<std::string> list = layout_problems();
+  for (std::string& problem : speculation_problems()) list.push_back(std::move(problem));
+  return list;
+}
+
+std::vector<std::string> GeneratorOptions::layout_problems() const {
   std::vector<std::string> list;
   if (may_change_layout() && profile.empty())
     list.push_back(std::string(names.mode) + " needs " + names.profile +
                    " (made by taper profile) unless it is static");
-  if (!speculation.draft_model.empty() && !speculation.is_on())
-    list.push_back(std::string(names.draft_model) +
-                   " is named, but speculation is off; set it to auto, or name no model");
-  if (!speculation.early_exits.empty() && !speculation.is_on())
-    list.push_back(std::string(names.early_exits) +
-                   " is named, but speculation is off; set it to auto, or name no exits");
+  return list;
+}
+
+std::vector<std::string> GeneratorOptions::speculation_problems() const {
+  std::vector<std::string> list;
+  const auto is_idle = [&](const std::string& directory, const char* name) {
+    if (!directory.empty() && !speculation.is_on())
+      list.push_back(std::string(name) + " is " + directory + ", but " + names.speculation +
+                     " is off; set that to auto, or leave the directory out");
+  };
+  is_idle(speculation.draft_model, names.draft_model);
+  is_idle(speculation.early_exits, names.early_exits);
   if (!speculation.early_exits.empty() && !speculation.draft_model.empty())
     list.push_back(std::string(names.draft_model) + " and " + names.early_exits +
                    " are both named (one of them drafts what texts do not say); name one");

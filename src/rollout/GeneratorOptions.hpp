@@ -20,6 +20,7 @@ struct GeneratorNames {
   const char* kv_memory = "Rollout/KV Memory MB";
   const char* mode = "Rollout/Mode";
   const char* profile = "Rollout/Profile";
+  const char* speculation = "Speculation/Mode";
   const char* draft_model = "Speculation/Draft Model";
   const char* draft_placement = "Speculation/Draft Placement";
   const char* early_exits = "Speculation/Early Exits";
@@ -46,6 +47,9 @@ struct GeneratorOptions : EngineSizing {
   // tokens if there are strings. Throws Error if strings need a tokenizer that the model lacks.
   StopOptions stops(const ModelFiles& files) const;
   std::vector<std::string> problems() const;
+  // Of which those of layouts, and those of speculation.
+  std::vector<std::string> layout_problems() const;
+  std::vector<std::string> speculation_problems() const;
 };
 
 // The modes by their names in run files and commands.

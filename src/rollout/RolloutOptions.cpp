@@ -6,7 +6,7 @@
 namespace taper {
 
 std::vector<std::string> RolloutOptions::problems() const {
-  std::vector<std::string> list = GeneratorOptions::problems();
+  std::vector<std::string> list = layout_problems();
   if (step_rows < max_running)
     list.insert(list.begin(),
                 "Rollout/Step Rows is " + std::to_string(step_rows) + " and Rollout/Max Running " +

@@ -20,6 +20,7 @@ struct RolloutOptions : GeneratorOptions {
     max_new_tokens = 1024;
   }
 
+  // Without those of speculation, which has a section of its own in run files.
   std::vector<std::string> problems() const;
 };
 

@@ -95,7 +95,8 @@ void describe_correction(param::Section& s, RolloutCorrectionOptions& o) {
   s.check([&o] { return o.problems(); });
 }
 
-void describe_speculation(param::Section& schema, SpeculationOptions& o) {
+void describe_speculation(param::Section& schema, RolloutOptions& rollout) {
+  SpeculationOptions& o = rollout.speculation;
   auto s = schema.section("Speculation",
                           "Drafts of several tokens per sequence and step, which change no token");
   s.choice("Mode", o.mode, "off; auto: where they pay; fixed: always, for tests",
@@ -112,6 +113,7 @@ void describe_speculation(param::Section& schema, SpeculationOptions& o) {
             "iteration, so that they follow the policy; 0: they stay as they are")
       .at_least(0);
   s.number("Train Rate", o.train_rate, "Learning rate of these steps").above(0);
+  s.check([&rollout] { return rollout.speculation_problems(); });
 }
 
 void describe_algorithm(param::Section& schema, RunOptions& o) {
@@ -238,7 +240,7 @@ void describe(param::Section& schema, RunOptions& o) {
                                 named_reward_rules());
   describe_rewards(schema, o.rewards);
   describe_rollout(schema, o.rollout);
-  describe_speculation(schema, o.rollout.speculation);
+  describe_speculation(schema, o.rollout);
   describe_algorithm(schema, o);
   auto t = schema.section("Training", "The update of the weights");
   t.integer("Iterations", o.training.iterations, "Iterations of the run").at_least(1);

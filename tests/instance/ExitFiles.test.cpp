@@ -76,10 +76,12 @@ TEST_CASE("the text of a list is one that is read") {
 TEST_CASE("a directory without a list is refused, with the option that names it") {
   const Directory d;
   fs::remove(d.scratch / "exits.json");
-  for (const fs::path& directory : {d.scratch.path(), kModel, fs::path("/nowhere/exits")})
+  for (const fs::path& directory : {d.scratch.path(), kModel})
     CHECK_THAT(message_of([&] { ExitFiles(directory, "--early-exits", d.model); }),
                ContainsSubstring("--early-exits") && ContainsSubstring(directory.string()) &&
                    ContainsSubstring("no exits.json") && ContainsSubstring("taper exits"));
+  CHECK_THAT(message_of([&] { ExitFiles("/nowhere/exits", "--early-exits", d.model); }),
+             ContainsSubstring("--early-exits is /nowhere/exits (no such file or directory)"));
 }
 
 TEST_CASE("a list that is broken is refused, with its key") {
@@ -111,7 +113,7 @@ TEST_CASE("layers have to be some of the model, ascending") {
                    ContainsSubstring("behind 1 to 3 of them"));
     CHECK_THAT(message_of([&] { ExitFiles::require_layers(layers, d.model, "--layers"); }),
                ContainsSubstring("--layers is " + text + " (") &&
-                   ContainsSubstring("has 4 layers") && ContainsSubstring("name at least one"));
+                   ContainsSubstring("has 4 layers") && ContainsSubstring("in this order"));
   };
   says({}, "");
   says({0, 1}, "0, 1");

@@ -45,11 +45,16 @@ TEST_CASE("a draft model without speculation is a slip") {
   GeneratorOptions options;
   options.speculation.draft_model = "somewhere";
   REQUIRE(options.problems().size() == 1);
-  CHECK(options.problems()[0].find("speculation is off") != std::string::npos);
+  CHECK_THAT(
+      options.problems()[0],
+      ContainsSubstring("Speculation/Draft Model is somewhere, but Speculation/Mode is off"));
   options.speculation.mode = SpeculationMode::kFixed;
   options.speculation.train_steps = 2;
   CHECK(options.problems().empty());
-  options.speculation.draft_model = "";
+  options.speculation.early_exits = "elsewhere";
+  REQUIRE(options.problems().size() == 1);
+  CHECK_THAT(options.problems()[0], ContainsSubstring("are both named"));
+  options.speculation.draft_model = options.speculation.early_exits = "";
   REQUIRE(options.problems().size() == 1);
   CHECK(options.problems()[0].find("Train Steps is 2") != std::string::npos);
 }

@@ -282,6 +282,6 @@ TEST_CASE("exits of another model, and those that are not there, are refused") {
   GeneratorOptions missing = options;
   missing.speculation.early_exits = (d.scratch / "nothing").string();
   CHECK_THAT(message_of([&] { LoadedExits(missing, other, rollout, world.ranks); }),
-             ContainsSubstring("Speculation/Early Exits") && ContainsSubstring("nothing") &&
-                 ContainsSubstring("taper exits"));
+             ContainsSubstring("Speculation/Early Exits is " + missing.speculation.early_exits +
+                               " (no such file or directory)"));
 }

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What drafts bring: tokens per step by the sequences in a step, right guesses by source."""
+"""What drafts bring: tokens per step by the sequences in a step, acceptance rates by source."""
 from dataclasses import dataclass
 
 import numpy as np
@@ -9,7 +9,7 @@ from matplotlib.ticker import PercentFormatter
 
 from report.data import Group
 from report.layouts import column
-from report.style import from_zero, iteration_axis, legend_below, log_tokens, new_figure
+from report.style import COLOURS, from_zero, iteration_axis, legend_below, log_tokens, new_figure
 
 BATCHES, SOURCES = "draft_batches", "draft_sources"
 IN_WORDS = {
@@ -19,7 +19,8 @@ IN_WORDS = {
     "model": "the draft model",
     "journal": "the same generation",
 }
-MARKS = dict(zip(IN_WORDS, ("-", "--", ":", "-.", (0, (1, 3)))))
+LINES = dict(zip(IN_WORDS, ("-", "--", ":", "-.", (0, (1, 3)))))
+SOURCE_COLOURS = dict(zip(IN_WORDS, COLOURS))
 
 
 @dataclass
@@ -61,7 +62,7 @@ def right_by_iteration(group: Group, source: str) -> Shares:
 
 
 def draw_speculation(groups: list[Group]) -> Figure | None:
-    """Tokens per sequence and step over sequences in a step; below, right guesses over time."""
+    """Tokens per sequence and step over sequences in a step; below, acceptance rates over time."""
     drafting = [group for group in groups if _joined(group, BATCHES, "drafted").sum() > 0]
     if not drafting:
         return None
@@ -76,8 +77,8 @@ def draw_speculation(groups: list[Group]) -> Figure | None:
     above.set_xlabel("sequences in a step, at least")
     above.set_ylabel("tokens per\nsequence and step")
     from_zero(above)
-    below.set_title("Right guesses by source")
-    below.set_ylabel("share of drafted")
+    below.set_title("Acceptance rate by source")
+    below.set_ylabel("accepted, of\ndrafted tokens")
     below.set_ylim(0, 1.05)
     below.yaxis.set_major_formatter(PercentFormatter(1.0, decimals=0))
     iteration_axis(below)
@@ -90,6 +91,7 @@ def _sizes(groups: list[Group]) -> list[np.ndarray]:
 
 
 def _draw_sources(ax: Axes, group: Group, label: str) -> None:
+    """Sources differ by colour, or, if groups do, by their lines."""
     for source, words in IN_WORDS.items():
         right = right_by_iteration(group, source)
         if not right.whole.sum() > 0:
@@ -98,8 +100,8 @@ def _draw_sources(ax: Axes, group: Group, label: str) -> None:
         ax.plot(
             right.keys,
             right.share,
-            MARKS[source],
+            linestyle=LINES[source] if label else "-",
             marker="." if len(right.keys) < 30 else None,
-            color=group.colour,
+            color=group.colour if label else SOURCE_COLOURS[source],
             label=f"{label}: {text}" if label else text,
         )
