@@ -44,5 +44,5 @@ TEST_CASE("exits are made of a model's responses and change none") {
   const Outcome none =
       run(generate + scratch / "drafted.jsonl" + " --speculation auto" + " --early-exits " + model);
   CHECK(none.code == 2);
-  CHECK_THAT(none.text, ContainsSubstring("make exits with taper exits"));
+  CHECK_THAT(none.text, ContainsSubstring("name a directory of taper exits"));
 }

@@ -123,7 +123,7 @@ TEST_CASE("layers that the model has not are refused") {
     CHECK_THAT(
         message_of([&] { ExitJob(f.options, f.files, responses, f.scratch / "exits", f.ranks); }),
         ContainsSubstring("--layers is " + text + " (") && ContainsSubstring("has 2 layers") &&
-            ContainsSubstring("name at least one"));
+            ContainsSubstring("in this order"));
   };
   says({}, "");
   says({0}, "0");
