@@ -100,7 +100,7 @@ void check_sampling(const GenerateOptions& o) {
                  "--samples is " << o.samples
                                  << " and --temperature 0 (greedy samples of a prompt are all the "
                                     "same); set a temperature above 0, or --samples 1");
-  require_no_problems(o.speculation_problems());
+  require_no_problems(o.problems());
 }
 
 void report_drafts(const GenerateOptions& options, const GenerationReport& report) {

@@ -43,11 +43,7 @@ int run_draft(int argc, char** argv) {
                  "--output " << path_text(output)
                              << " is --model (the draft model would replace "
                                 "it); name another directory");
-  const std::filesystem::path lock_file = OutputLock::of_model(output);
-  std::error_code ignored;  // taking the lock tells
-  if (lock_file.has_parent_path())
-    std::filesystem::create_directories(lock_file.parent_path(), ignored);
-  FileLock lock(lock_file, "--output " + path_text(output));
+  FileLock lock(OutputLock::of_model(output), "--output " + path_text(output));
   lock.take();
   cut_layers(files, layers, output);
   TAPER_INFO("completed: " << count_text(std::ssize(layers), "layer") << " of "

@@ -68,7 +68,6 @@ int run_generate(int argc, char** argv) {
   check_numbers(arguments.numbers);
   Session session(argc, argv);
   options.type = arguments.numbers.type;
-  require_no_problems(options.layout_problems());
   options.layout = arguments.layout;
   require_layout("--layout", arguments.layout, session.size());
   std::vector<int> degrees = degrees_of_layout("--layout", arguments.layout);

@@ -15,8 +15,8 @@ namespace taper {
 class DraftOwners {
  public:
   // The sequences of a step. A sequence stays with its rank for as long as it is in each step that
-  // is dealt; a new one goes to that with the fewest. Returns the places of `rank`'s
-  // among them, ascending.
+  // is dealt; a new one goes to that with the fewest. Returns the places of those of `rank`,
+  // ascending.
   std::vector<std::size_t> deal(std::span<const DraftAsk> asks, int ranks, int rank);
   void clear() { owners_.clear(); }
 

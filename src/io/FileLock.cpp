@@ -92,6 +92,8 @@ FileLock::~FileLock() {
 
 bool FileLock::try_take() {
   TAPER_EXPECT(!file_.is_open());
+  std::error_code ignored;  // opening the file tells
+  if (path_.has_parent_path()) std::filesystem::create_directories(path_.parent_path(), ignored);
   detail::Descriptor file(path_, O_RDWR | O_CREAT);
   if (!lock(file, LOCK_EX)) {
     refuse_after_grace();
@@ -107,7 +109,6 @@ bool FileLock::try_take() {
     file.write_at(0, std::as_bytes(std::span(text.data(), text.size())));
     file.sync();
   } catch (const Error&) {
-    std::error_code ignored;
     std::filesystem::remove(path_, ignored);
     throw;
   }

@@ -27,9 +27,9 @@ class FileLock {
   FileLock(const FileLock&) = delete;
   FileLock& operator=(const FileLock&) = delete;
 
-  // True once this process has the lock; false if it must be asked again in a moment, for
-  // `grace` at most. Throws Error (kBadInput) naming who has it, and if the file cannot be
-  // written.
+  // Creates the directory of the file if there is none. True once this process has the lock; false
+  // if it must be asked again in a moment, for `grace` at most. Throws Error (kBadInput) naming who
+  // has it, and if the file cannot be written.
   bool try_take();
   // The same, but takes and writes nothing: true once nobody has the lock.
   bool try_free();

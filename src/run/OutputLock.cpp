@@ -3,7 +3,6 @@
 
 #include <exception>
 #include <filesystem>
-#include <system_error>
 #include <thread>
 
 #include "base/Path.hpp"
@@ -25,9 +24,6 @@ OutputLock::OutputLock(const Ranks& ranks, const std::string& what,
                        const std::filesystem::path& file)
     : ranks_(ranks.size()), exceptions_(std::uncaught_exceptions()), lock_(file, what) {
   ranks.progress.set_phase("lock");
-  std::error_code ignored;  // taking the lock tells
-  if (ranks.rank() == 0 && file.has_parent_path())
-    std::filesystem::create_directories(file.parent_path(), ignored);
   ask(ranks, [this] { return lock_.try_take(); });
 }
 

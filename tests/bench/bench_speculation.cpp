@@ -197,18 +197,16 @@ class SpeculationBench {
   }
 
   void read_prompts() {
+    const int wanted = options_.count * (options_.new_prompts ? options_.passes : 1);
     if (!options_.prompts.empty()) {
       prompts_ = encode_prompt_file(options_.prompts, files_, "auto");
-      const std::int64_t wanted =
-          std::int64_t{options_.count} * (options_.new_prompts ? options_.passes : 1);
       TAPER_VALIDATE(wanted <= std::ssize(prompts_),
                      options_.prompts << " has " << prompts_.size() << " prompts, and " << wanted
                                       << " are needed (--count, of each of --passes with "
                                          "--new-prompts)");
     } else {
-      const int count = options_.count * (options_.new_prompts ? options_.passes : 1);
       for (const Prompt& p :
-           held_out_prompts({"", options_.task, count}, {}, options_.sampling.seed, files_))
+           held_out_prompts({"", options_.task, wanted}, {}, options_.sampling.seed, files_))
         prompts_.push_back(p.tokens);
     }
   }
