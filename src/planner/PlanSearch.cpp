@@ -43,38 +43,6 @@ std::vector<SwitchRule> ladder(const PlanSetting& setting, const LayoutShape& fr
   return rules;
 }
 
-std::vector<std::vector<SwitchRule>> ways_on(const PlanSetting& setting, const LayoutShape& from,
-                                             int alive, std::int64_t mean_context) {
-  std::vector<std::vector<SwitchRule>> climbs{{}};
-  const auto rules = ladder(setting, from, alive, mean_context);
-  // The ladder compares step times alone. A switch also costs time, so climbing later, with fewer
-  // sequences left, may be better; how much later is tried in about equal ratios, few of them,
-  // because each is priced and short generations have no time for more.
-  if (!rules.empty())
-    for (const int percent : {100, 60, 35}) {
-      climbs.push_back(rules);
-      for (SwitchRule& rule : climbs.back()) rule.alive = std::max(1, rule.alive * percent / 100);
-    }
-  // Evening out stays in the layout `from`, so it comes before the climb (`top` below). It pays
-  // once replicas have lost unequally many sequences: when half of them have ended, then again
-  // after another half; or both one half later.
-  std::vector<std::vector<int>> evenings{{}};
-  if (setting.repack && from.layout.replicas() > 1)
-    evenings.insert(evenings.end(), {{alive / 2}, {alive / 2, alive / 4}, {alive / 4, alive / 8}});
-  std::vector<std::vector<SwitchRule>> ways;
-  for (const auto& climb : climbs)
-    for (const auto& evening : evenings) {
-      std::vector<SwitchRule> way;
-      const int top = climb.empty() ? 0 : climb.front().alive;
-      for (const int at : evening)
-        if (at > top) way.push_back({at, &from, Repack::kYes});
-      if (way.empty() && !evening.empty()) continue;  // that of the climb alone
-      way.insert(way.end(), climb.begin(), climb.end());
-      ways.push_back(std::move(way));
-    }
-  return ways;
-}
-
 PlanSearch::PlanSearch(const PlanSetting& setting, const LayoutShape& here,
                        std::vector<SequenceState> sequences, int scenarios, StepPhase phase)
     : setting_(setting),

@@ -34,12 +34,6 @@ struct PlanSetting {
 std::vector<SwitchRule> ladder(const PlanSetting& setting, const LayoutShape& from, int alive,
                                std::int64_t mean_context);
 
-// Ways on from a uniform layout that are worth pricing, as rules for a run: to stay, to even out
-// replicas once or twice as sequences leave, to climb the ladder somewhat earlier or later, and
-// both.
-std::vector<std::vector<SwitchRule>> ways_on(const PlanSetting& setting, const LayoutShape& from,
-                                             int alive, std::int64_t mean_context);
-
 // Finds the best way on for given sequences in a layout. A search can be spread over several
 // calls, so that its cost at a time does not grow with the number of ranks.
 class PlanSearch {

@@ -2,7 +2,6 @@
 #include "planner/Planner.hpp"
 
 #include <algorithm>
-#include <limits>
 
 #include "base/Error.hpp"
 #include "base/Text.hpp"
@@ -82,12 +81,7 @@ Layout Planner::begin(const Workload& workload) {
          ladder(s.setting(s.whole), *best, workload.sequences, s.mean_prompt()))
       if (rule.alive >= workload.sequences) best = rule.shape;
   } else {
-    std::int64_t best_ns = std::numeric_limits<std::int64_t>::max();
-    for (std::size_t i = 0; i < uniform.size(); ++i)
-      if (const std::int64_t ns = s.expected_ns(i); ns < best_ns) {
-        best = uniform[i];
-        best_ns = ns;
-      }
+    best = &s.first_shape();
   }
   s.first_layout = to_string(best->layout);
   return best->layout;

@@ -7,16 +7,13 @@
 #include "base/Bytes.hpp"
 #include "base/Error.hpp"
 #include "planner/Dealer.hpp"
+#include "planner/FirstLayout.hpp"
 
 namespace taper {
 namespace {
 
 // Sequences x scenarios of a search, so that few sequences are judged on more futures.
 constexpr int kMostDraws = 1024;
-// The first layout of a generation is chosen on twice as many. Each way on from a layout is priced
-// on a few futures, only the best ones on all: short generations have no time for more.
-constexpr int kFirstDraws = 2 * kMostDraws, kFewFutures = 4;
-constexpr std::size_t kWaysKept = 2;
 constexpr std::int64_t kStateVersion = 6;
 constexpr std::size_t kWord = sizeof(std::int64_t);  // of which the saved state consists
 // Of one decision, as PlanSearch counts it: about half a millisecond.
@@ -153,26 +150,16 @@ std::int64_t Planner::State::arrival_ns(const Snapshot& snapshot) {
   return scenarios.arrival_ns(step_ns, ranks, scenarios_for(snapshot.alive()));
 }
 
-std::int64_t Planner::State::expected_ns(std::size_t degree) {
+const LayoutShape& Planner::State::first_shape() {
   Cluster& cluster = sample ? *sample : whole;
-  const LayoutShape& shape = *cluster.uniform()[degree];
-  const auto count =
-      static_cast<int>(std::int64_t{work.sequences} * shape.layout.ranks() / whole.chain().ranks());
-  const auto sequences = initial_sequences(std::max(1, count), work.samples, mean_prompt(),
-                                           work.max_new_tokens, shape.layout);
-  const int futures = std::clamp(kFirstDraws / std::max(1, count), kFewFutures, options.scenarios);
-  Pricer pricer(scenarios, sequences, shape, cost, lengths, work.slots_per_rank, StepPhase::kBegin);
-  std::vector<std::vector<SwitchRule>> ways{{}};
-  if (options.mode == PlannerMode::kAdaptive && options.look_ahead)
-    ways = ways_on(setting(cluster), shape, count, mean_prompt() + work.max_new_tokens / 4);
-  std::vector<PricedPlan> plans;
-  for (const auto& way : ways)
-    pricer.price(plans.emplace_back(stay_in(shape.layout), way), kFewFutures);
-  const auto sooner = [](const PricedPlan& a, const PricedPlan& b) { return a.mean() < b.mean(); };
-  std::stable_sort(plans.begin(), plans.end(), sooner);
-  plans.erase(plans.begin() + std::min(kWaysKept, plans.size()), plans.end());
-  for (PricedPlan& plan : plans) pricer.price(plan, futures);
-  return std::min_element(plans.begin(), plans.end(), sooner)->mean();
+  const std::int64_t count =
+      std::int64_t{work.sequences} * cluster.chain().ranks() / whole.chain().ranks();
+  const FirstSequences sequences{static_cast<int>(std::max<std::int64_t>(1, count)), work.samples,
+                                 mean_prompt(), work.max_new_tokens};
+  const bool can_switch = options.mode == PlannerMode::kAdaptive && options.look_ahead;
+  // A layout of the sample stands for the same degree on all ranks.
+  return *whole.uniform()[choose_first_layout(setting(cluster), sequences, options.scenarios,
+                                              can_switch)];
 }
 
 // Learns how far drafts reach, the scale of step times, and of the hazards from how many sequences

@@ -46,9 +46,8 @@ struct Planner::State {
   // How long a rank waits for the last one at a meeting that is decided on now, in the mean.
   std::int64_t arrival_ns(const Snapshot& snapshot);
   std::int64_t mean_prompt() const { return work.prompt_tokens / std::max(1, work.sequences); }
-  // A whole generation started in the uniform layout of that degree, with the switches that are
-  // likely to follow.
-  std::int64_t expected_ns(std::size_t degree);
+  // The uniform layout in which the generation is expected to end first.
+  const LayoutShape& first_shape();
   // See LayoutPlanner::save().
   std::string save() const;
   void load(std::string_view bytes);
