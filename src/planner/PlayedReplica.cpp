@@ -53,14 +53,15 @@ void PlayedReplica::advance(std::int64_t until, std::vector<std::int64_t>* ends)
     // Reading prompts may have passed it already: then one step.
     const std::int64_t to_end = items_.back().end - counter_;
     const std::int64_t left = std::max<std::int64_t>(0, until - clock_);
-    const auto step = [&](std::int64_t stride) {
-      return curve_->token_ns(running(), context() + running() * stride / 2);
+    const auto time_of = [&](std::int64_t stride) {
+      return curve_->tokens_ns(running(), context(), stride);
     };
-    std::int64_t stride = to_end, ns = stride * step(stride);
+    std::int64_t stride = to_end, ns = time_of(stride);
     if (ns > left && stride > 1) {
-      stride = std::min(to_end, left / step(0) + 1);
-      if (stride > 1) stride = std::clamp<std::int64_t>(left / step(stride), 1, stride);
-      ns = stride * step(stride);
+      stride = std::min(to_end, left / time_of(1) + 1);
+      if (stride > 1)
+        stride = std::clamp<std::int64_t>(left * stride / time_of(stride), 1, stride);
+      ns = time_of(stride);
     }
     clock_ += ns;
     counter_ += stride;

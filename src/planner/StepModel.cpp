@@ -130,6 +130,26 @@ std::int64_t StepCurve::decode_ns(int sequences, std::int64_t context) const {
   return std::max<std::int64_t>(1, ns * factor_ >> kRatioBits);
 }
 
+// Between two knots times are those in the middle: a long way may cross several.
+std::int64_t StepCurve::tokens_ns(int sequences, std::int64_t context, std::int64_t tokens) const {
+  if (sequences <= 0 || sequences >= kTable)
+    return tokens * token_ns(sequences, context + sequences * tokens / 2);
+  const std::vector<Knot>& knots = table_[sequences].knots;
+  const std::int64_t mean = context * kContextUnit / sequences;
+  std::int64_t ns = 0;
+  std::size_t next = 0;
+  for (std::int64_t done = 0; done < tokens;) {
+    const std::int64_t here = mean + done * kContextUnit;
+    while (next < knots.size() && knots[next].context <= here) ++next;
+    std::int64_t count = tokens - done;
+    if (next < knots.size())
+      count = std::min(count, (knots[next].context - here + kContextUnit - 1) / kContextUnit);
+    ns += count * token_ns(sequences, context + sequences * (done + count / 2));
+    done += count;
+  }
+  return ns;
+}
+
 std::int64_t StepCurve::prefill_ns(std::int64_t rows, std::int64_t context) const {
   if (rows <= 0) return 0;
   return between(prefill_, rows, context * kContextUnit) * factor_ >> kRatioBits;

@@ -42,6 +42,8 @@ class StepCurve {
   std::int64_t token_ns(int sequences, std::int64_t context) const {
     return decode_ns(sequences, context) * token_share(sequences) >> kRatioBits;
   }
+  // The same for `tokens` tokens of each, one after the other, from `context` on.
+  std::int64_t tokens_ns(int sequences, std::int64_t context, std::int64_t tokens) const;
   std::int64_t step_ns(int new_tokens, int sequences, std::int64_t context) const {
     return decode_ns(sequences, context) +
            prefill_ns(new_tokens - sequences, context / std::max(1, sequences));
