@@ -57,10 +57,10 @@ void declare(param::CommandLine& line, ReplayOptions& o) {
   line.integer("scenarios", o.planner.scenarios, "N", "length scenarios per decision")
       .at_least(PlannerOptions::kLeastScenarios)
       .at_most(PlannerOptions::kMostScenarios);
-  line.integer("low-percent", o.planner.low_percent, "P",
-               "a switch must save time at this percentile of the scenarios")
-      .at_least(1)
-      .at_most(50);
+  line.integer("least-gain", o.planner.least_gain, "N",
+               "over the scenarios in which it saves time a switch must save so many times what it "
+               "loses in the others")
+      .at_least(1);
   line.flag("mixed", o.planner.mixed_groups, "allows groups of different degrees");
   line.flag("repack", o.planner.repack,
             "allows moving sequences between replicas without changing the layout");

@@ -35,7 +35,7 @@ Plan stay_in(const Layout& layout);
 
 // Nanoseconds of a quantity over the length scenarios.
 struct PriceRange {
-  std::int64_t mean = 0, low = 0, high = 0;  // low, high: the planner's lower quantile, its mirror
+  std::int64_t mean = 0, low = 0, high = 0;  // low, high: the 10 % quantile, its mirror
 };
 
 struct Price {

@@ -10,9 +10,6 @@
 namespace taper {
 namespace {
 
-// Quantile of forecasts, for those who read them.
-constexpr int kForecastPercent = 10;
-
 std::uint64_t hash_of(const Snapshot& s, const Plan& plan, bool act) {
   return fnv1a(std::to_string(s.epoch) + " " + std::to_string(s.consultation) + " " +
                to_string(plan) + (act ? " act" : ""));
@@ -25,7 +22,7 @@ std::vector<std::string> PlannerOptions::problems() const {
   if (scenarios < kLeastScenarios || scenarios > kMostScenarios)
     list.push_back("scenarios must be in [" + std::to_string(kLeastScenarios) + ", " +
                    std::to_string(kMostScenarios) + "]");
-  if (low_percent < 1 || low_percent > 50) list.push_back("low_percent must be in [1, 50]");
+  if (least_gain < 1) list.push_back("least_gain must be at least 1");
   if (max_switches < 0) list.push_back("max_switches must not be negative");
   if (budget_ppm < 0 || fallback_ppm < 0) list.push_back("budgets must not be negative");
   if (half_life < 1) list.push_back("half_life must be at least 1 iteration");
@@ -114,17 +111,16 @@ Decision Planner::decide(const Snapshot& snapshot) {
   }
   const std::vector<PricedPlan>& plans = *found;
   if (plans.front().rest_ns.empty()) return answer("no layout would be faster now");
-  // The mean chooses, in favor of staying if it is the same; the lower quantile of the saving,
-  // future by future, has to permit it.
+  // The mean chooses, in favor of staying if it is the same; the saving, future by future, has to
+  // be worth the risk.
   const std::int64_t arrival_ns = s.arrival_ns(snapshot);
   std::size_t best = 0;
-  std::vector<PriceRange> savings;
+  std::vector<std::vector<std::int64_t>> savings;
   for (std::size_t i = 0; i < plans.size(); ++i) {
-    savings.push_back(
-        range_of(difference(plans.front().rest_ns, plans[i].rest_ns), s.options.low_percent));
+    savings.push_back(difference(plans.front().rest_ns, plans[i].rest_ns));
     const bool meets = i > 0 && plans[i].plan.start == PlanStart::kNow;
-    decision.prices.push_back({plans[i].plan, range_of(plans[i].rest_ns, kForecastPercent),
-                               savings.back(), plans[i].cost_ns + (meets ? arrival_ns : 0)});
+    decision.prices.push_back({plans[i].plan, range_of(plans[i].rest_ns), range_of(savings.back()),
+                               plans[i].cost_ns + (meets ? arrival_ns : 0)});
     if (plans[i].mean() < plans[best].mean()) best = i;
   }
   decision.plan = plans[best].plan;
@@ -142,7 +138,7 @@ Decision Planner::decide(const Snapshot& snapshot) {
   // From here on a switch now is best: whatever forbids it may be different at the next
   // consultation.
   s.settled = {};
-  if (savings[best].low <= 0) return answer("the saving is uncertain");
+  if (!is_worth_risk(savings[best], s.options.least_gain)) return answer("the saving is uncertain");
   if (!s.budget.affords(decision.prices[best].cost_ns, snapshot.elapsed_ns + plans.front().mean()))
     return answer("the switching budget is spent");
   if (snapshot.consultation < s.switching.wait_until) return answer("refused at the last meetings");
@@ -184,8 +180,9 @@ Confirmation Planner::confirm(const Plan& plan, const Snapshot& snapshot,
       PlanSearch(s.setting(s.whole), here, sequences,
                  s.scenarios_for(static_cast<int>(sequences.size())), StepPhase::kBegin)
           .compare(to, plan.repack);
-  result.saving = range_of(difference(plans[0].rest_ns, plans[1].rest_ns), s.options.low_percent);
-  if (result.saving.mean <= 0 || result.saving.low <= 0) return answer(false, "it no longer pays");
+  const auto saving = difference(plans[0].rest_ns, plans[1].rest_ns);
+  result.saving = range_of(saving);
+  if (!is_worth_risk(saving, s.options.least_gain)) return answer(false, "it no longer pays");
   return answer(true, "confirmed");
 }
 

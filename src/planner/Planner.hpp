@@ -32,9 +32,11 @@ struct PlannerOptions {
   int max_switches = 64;   // in one generation
   int scenarios = 48;      // of lengths, within the bounds above
   std::uint64_t seed = 0;  // of the scenarios
-  int low_percent = 7;     // a switch must save time at this quantile of the scenarios
+  // Over the futures in which it saves time a switch must save so many times what it loses in the
+  // others.
+  int least_gain = 10;
   // Spending on switches stays below this share of the elapsed time plus the savings realized.
-  std::int64_t budget_ppm = 10000;
+  std::int64_t budget_ppm = 20000;
   // Cumulative loss against the best static layout, of the generation time, that ends switching.
   std::int64_t fallback_ppm = 5000;
   bool drafts = true;      // steps have drafts, if earlier ones had: a saved planner knows of them

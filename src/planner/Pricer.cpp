@@ -2,6 +2,7 @@
 #include "planner/Pricer.hpp"
 
 #include <algorithm>
+#include <cstdlib>
 #include <numeric>
 #include <utility>
 
@@ -87,10 +88,16 @@ void Pricer::finish(PricedPlan& plan) const {
 }
 
 // No interpolation between values: integers, and of 8 to 48 futures no finer quantile is known.
-PriceRange range_of(std::vector<std::int64_t> values, int low_percent) {
+PriceRange range_of(std::vector<std::int64_t> values) {
   std::sort(values.begin(), values.end());
-  const std::size_t low = (values.size() - 1) * low_percent / 100;
+  const std::size_t low = (values.size() - 1) / 10;
   return {mean_of(values), values[low], values[values.size() - 1 - low]};
+}
+
+bool is_worth_risk(const std::vector<std::int64_t>& savings, int least_gain) {
+  std::int64_t gained = 0, lost = 0;
+  for (const std::int64_t ns : savings) (ns > 0 ? gained : lost) += std::abs(ns);
+  return gained > 0 && gained >= least_gain * lost;
 }
 
 std::vector<std::int64_t> difference(const std::vector<std::int64_t>& a,

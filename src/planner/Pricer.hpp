@@ -59,8 +59,9 @@ class Pricer {
   std::vector<std::vector<std::int64_t>> ends_;  // of their sequences without a switch, ascending
 };
 
-// Mean and quantiles of values; low is the quantile low_percent, high its mirror.
-PriceRange range_of(std::vector<std::int64_t> values, int low_percent);
+PriceRange range_of(std::vector<std::int64_t> values);
+// Whether the savings, by scenario, are positive, and add up to at least so many times the losses.
+bool is_worth_risk(const std::vector<std::int64_t>& savings, int least_gain);
 // a - b by scenario.
 std::vector<std::int64_t> difference(const std::vector<std::int64_t>& a,
                                      const std::vector<std::int64_t>& b);

@@ -15,7 +15,7 @@ PlannerOptions one_switch(PlannerOptions planner, const std::vector<int>& degree
   planner.initial = to_string(Layout::uniform(first, chain));
   planner.mixed_groups = planner.repack = planner.look_ahead = false;
   planner.max_switches = 1;
-  planner.low_percent = 50;  // what is expected counts, not what is nearly certain
+  planner.least_gain = 1;  // what is expected counts
   planner.budget_ppm = planner.fallback_ppm = kNoBudget;
   return planner;
 }

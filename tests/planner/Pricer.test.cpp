@@ -146,13 +146,22 @@ TEST_CASE("a range has the mean, a low quantile and its mirror") {
   std::vector<std::int64_t> values(21);
   std::iota(values.rbegin(), values.rend(), 100);  // 100 to 120, descending
   values.front() += 21;
-  const PriceRange range = range_of(values, 10);
+  const PriceRange range = range_of(values);
   CHECK(range.mean == 111);
   CHECK(range.low == 102);
   CHECK(range.high == 118);
-  const PriceRange one = range_of({-5}, 10);
+  const PriceRange one = range_of({-5});
   CHECK(one.mean == -5);
   CHECK(one.low == -5);
   CHECK(one.high == -5);
   CHECK(difference({5, 1, 9}, {2, 4, 9}) == std::vector<std::int64_t>{3, -3, 0});
+}
+
+TEST_CASE("savings are worth the risk if they are so many times the losses") {
+  CHECK(is_worth_risk({7, 0, 13}, 10));
+  CHECK(is_worth_risk({70, -10, 30}, 10));
+  CHECK_FALSE(is_worth_risk({70, -10, 29}, 10));
+  CHECK(is_worth_risk({70, -10, 29}, 9));
+  CHECK_FALSE(is_worth_risk({0, 0}, 10));
+  CHECK_FALSE(is_worth_risk({-1, 0}, 1));
 }

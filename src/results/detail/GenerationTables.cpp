@@ -10,23 +10,16 @@ namespace {
 using Columns = std::vector<ColumnRule>;
 using enum StoredType;
 
-// Lower quantiles of savings and of forecasts, as in planner/Planner.hpp (low_percent) and
-// planner/Planner.cpp; the upper ones are their mirrors.
-constexpr int kSavingPercent = 7, kForecastPercent = 10;
-
 // The column that all tables of generations begin with.
 ColumnRule generation_column() {
   return {"generation", kI64, "1", "number of the generation in the iteration, from 0"};
 }
 
-void add_range(Columns& columns, const std::string& name, const std::string& description,
-               int low_percent) {
-  const auto quantile = [&](int percent) {
-    return description + ", " + std::to_string(percent) + " % quantile";
-  };
+// As planner/Plan.hpp has it.
+void add_range(Columns& columns, const std::string& name, const std::string& description) {
   columns.push_back({name + "_mean_s", kF64, "s", description + ", mean"});
-  columns.push_back({name + "_low_s", kF64, "s", quantile(low_percent)});
-  columns.push_back({name + "_high_s", kF64, "s", quantile(100 - low_percent)});
+  columns.push_back({name + "_low_s", kF64, "s", description + ", 10 % quantile"});
+  columns.push_back({name + "_high_s", kF64, "s", description + ", 90 % quantile"});
 }
 
 ColumnRule start_column(const std::string& prefix) {
@@ -58,8 +51,7 @@ Columns consultation_columns() {
       argument_column("plan_"),
       {"plan_repack", kI64, "1", "1: the plan redistributes the sequences over the replicas"},
       {"candidates", kI64, "1", "number of plans that were priced"}};
-  add_range(columns, "saving", "time that the chosen plan saves compared with staying",
-            kSavingPercent);
+  add_range(columns, "saving", "time that the chosen plan saves compared with staying");
   columns.push_back({"cost_s", kF64, "s", "predicted time of the chosen plan's change"});
   return columns;
 }
@@ -74,8 +66,8 @@ Columns price_columns() {
       {"repack", kI64, "1", "1: the plan redistributes the sequences over the replicas"},
       {"chosen", kI64, "1", "1: the plan was chosen"},
       {"cost_s", kF64, "s", "predicted time of the change"}};
-  add_range(columns, "rest", "time to the end of the generation under the plan", kForecastPercent);
-  add_range(columns, "saving", "time that the plan saves compared with staying", kSavingPercent);
+  add_range(columns, "rest", "time to the end of the generation under the plan");
+  add_range(columns, "saving", "time that the plan saves compared with staying");
   return columns;
 }
 
@@ -113,8 +105,7 @@ Columns switch_columns() {
       {"predicted_recompute_s", kF64, "s", "part of predicted_s: recomputing keys and values"},
       {"predicted_kv_bytes", kI64, "byte", "predicted keys and values to send"}};
   add_range(columns, "saving",
-            "time that the change saves compared with staying, predicted at the meeting",
-            kSavingPercent);
+            "time that the change saves compared with staying, predicted at the meeting");
   return columns;
 }
 
