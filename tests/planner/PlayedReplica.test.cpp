@@ -51,6 +51,22 @@ TEST_CASE("sequences end after as many steps as they have tokens to come") {
   CHECK(run.step_ns() == 0);
 }
 
+TEST_CASE("a run takes the same time at once and in parts") {
+  const std::vector<StepSample> samples{{1, PairClass::kSameNode, 1, 1, 10, 1000, 0, 1},
+                                        {1, PairClass::kSameNode, 1, 1, 50, 9000, 0, 1},
+                                        {1, PairClass::kSameNode, 1, 1, 400, 9500, 0, 1}};
+  const StepCurve curve(samples);
+  PlayedReplica whole(curve, 8, 0), parts(curve, 8, 0);
+  for (PlayedReplica* run : {&whole, &parts}) {
+    run->add(running(0, 300));
+    run->add(running(1, 40));
+    run->start();
+  }
+  whole.finish();
+  while (parts.alive() > 0) parts.advance(parts.clock() + 20'000);
+  CHECK(std::abs(parts.clock() - whole.clock()) <= whole.clock() / 200);
+}
+
 TEST_CASE("a run stops with the step in which the time passes") {
   const StepCurve curve = flat();
   PlayedReplica run(curve, 8, 0);

@@ -30,6 +30,25 @@ TEST_CASE("times are exact at samples and linear between and beyond them") {
   CHECK(curve.decode_ns(0, 0) == 0);
 }
 
+TEST_CASE("many steps take the sum of their times, also across samples") {
+  const std::vector<StepSample> samples{decode(1, 10, 1000), decode(1, 20, 5000),
+                                        decode(1, 500, 5000), decode(1, 520, 2000),
+                                        decode(1000, 10, 90'000)};
+  const StepCurve curve(samples);
+  for (const int sequences : {1, 3}) {
+    std::int64_t sum = 0, context = sequences * std::int64_t{5};
+    for (int step = 0; step < 900; ++step, context += sequences)
+      sum += curve.token_ns(sequences, context);
+    const std::int64_t at_once = curve.tokens_ns(sequences, sequences * std::int64_t{5}, 900);
+    CHECK(std::abs(at_once - sum) <= sum / 500);
+    // In the middle of all of them it is another time.
+    CHECK(std::abs(900 * curve.token_ns(sequences, sequences * 455) - sum) > sum / 10);
+  }
+  CHECK(curve.tokens_ns(1, 7, 1) == curve.token_ns(1, 7));
+  CHECK(curve.tokens_ns(1, 7, 0) == 0);
+  CHECK(curve.tokens_ns(600, 6000, 2) == 2 * curve.token_ns(600, 6600));  // more than the table
+}
+
 TEST_CASE("noise cannot make extrapolated times fall") {
   const StepCurve curve(std::vector{decode(1, 100, 1000), decode(1, 300, 900)});
   CHECK(curve.decode_ns(1, 100'000) == 900);
