@@ -21,7 +21,7 @@ PublishedModel::PublishedModel(const ModelFiles& files, const Ranks& ranks,
 void PublishedModel::add_memory(MemoryPlan& plan) const {
   if (!is_here()) return;
   PackedModel::add_memory(plan, options_.name, local_, options_.type, WithBackward::kNo,
-                          share_.memory());
+                          {.share = share_.memory()});
   plan.add(kStagingItem, options_.phase,
            Publisher::staging_floats(local_, share_) * std::int64_t{sizeof(float)},
            Publisher::staging_kind(*ranks_));

@@ -40,7 +40,7 @@ Ownership TrainingModel::masters() const {
 
 void TrainingModel::add_memory(MemoryPlan& plan) const {
   PackedModel::add_memory(plan, options_.name, packed_local_, options_.type, with_backward(),
-                          share_.memory());
+                          {.share = share_.memory()});
   const MemoryOwner& owner = options_.pass.owner;
   ShardedAdamW::add_memory(plan, train_local_, *dp_group_, options_.adamw, owner);
   plan.add(owner.item(kGradientItem), owner.phase,

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "model/PackedModel.hpp"
 
+#include <span>
+
 #include "base/Error.hpp"
 #include "kernels/copy.hpp"
 
@@ -60,10 +62,10 @@ PackedMatrix make_packed(void* data, WeightType type, std::int64_t columns, std:
 }  // namespace
 
 void PackedModel::add_memory(MemoryPlan& plan, const std::string& name, const LocalParams& local,
-                             WeightType type, WithBackward backward, const MemoryShare& share) {
+                             WeightType type, WithBackward backward, const PackedMemory& memory) {
   const ParamTable& table = local.table();
   const auto add = [&](const std::string& item, std::int64_t bytes) {
-    plan.add(item, MemoryPhase::kAlways, bytes, MemoryKind::kModel, share);
+    plan.add(item, memory.phase, bytes, memory.kind, memory.share);
   };
   for (std::size_t t = 0; t < table.tensors().size(); ++t) {
     const ParamTensor& tensor = table.tensors()[t];
@@ -82,7 +84,7 @@ void PackedModel::add_memory(MemoryPlan& plan, const std::string& name, const Lo
 }
 
 PackedModel::PackedModel(const std::string& name, const LocalParams& local, const ModelShard& shard,
-                         WeightType type, WithBackward backward, Arena& arena)
+                         WeightType type, WithBackward backward, Arena& arena, MemoryPhase phase)
     : local_(&local), shard_(shard), type_(type) {
   const ParamTable& table = local.table();
   const auto count = table.tensors().size();
@@ -94,13 +96,11 @@ PackedModel::PackedModel(const std::string& name, const LocalParams& local, cons
     const std::int64_t rows = local.rows(static_cast<int>(t)), columns = tensor.columns;
     if (is_vector(tensor)) {
       vectors_[t] =
-          FloatVector(arena.take<float>(packed_item(name), MemoryPhase::kAlways, rows * columns),
-                      rows * columns);
+          FloatVector(arena.take<float>(packed_item(name), phase, rows * columns), rows * columns);
       continue;
     }
     const auto matrix = [&](const std::string& item, std::int64_t out, std::int64_t in) {
-      return make_packed(arena.take(item, MemoryPhase::kAlways, panel_bytes(out, in, type)), type,
-                         out, in);
+      return make_packed(arena.take(item, phase, panel_bytes(out, in, type)), type, out, in);
     };
     const bool rows_are_inputs = forward_order(tensor.role) == PackOrder::kRowsAreInputs;
     forward_[t] = rows_are_inputs ? matrix(packed_item(name), columns, rows)
@@ -125,6 +125,24 @@ void PackedModel::pack(const Exec& exec, int t, const float* values) {
   };
   pack_as(forward_[t], forward_order(tensor.role));
   pack_as(backward_[t], backward_order(tensor.role));
+}
+
+void PackedModel::bring(const Exec& exec, const PackedModel& staged) {
+  TAPER_EXPECT(local_ == staged.local_ && type_ == staged.type_);
+  const auto bring_part = [&](const void* to, const void* from, std::int64_t bytes) {
+    const auto floats = static_cast<std::size_t>(bytes / std::int64_t{sizeof(float)});
+    copy_from_host(exec, FloatVector(static_cast<float*>(const_cast<void*>(to)), floats),
+                   std::span(static_cast<const float*>(from), floats));
+  };
+  for (std::size_t t = 0; t < forward_.size(); ++t) {
+    const PackedMatrix& matrix = forward_[t];
+    if (matrix.data != nullptr)
+      bring_part(matrix.data, staged.forward_[t].data,
+                 panel_bytes(matrix.columns, matrix.k, type_));
+    else
+      bring_part(vectors_[t].data(), staged.vectors_[t].data(),
+                 std::ssize(vectors_[t]) * std::int64_t{sizeof(float)});
+  }
 }
 
 ModelView::ModelView(const PackedModel& packed, const ModelShard& shard)

@@ -14,23 +14,32 @@ namespace taper {
 // Whether packed weights also exist transposed, for gradients by inputs.
 enum class WithBackward { kNo, kYes };
 
+// In which memory packed weights are.
+struct PackedMemory {
+  MemoryPhase phase = MemoryPhase::kAlways;
+  MemoryKind kind = MemoryKind::kModel;
+  MemoryShare share = {};  // with whom the rank keeps them
+};
+
 // The weights of a shard in the form that kernels read: matrices as panels in the forward type,
 // norms and biases in f32. Shards of a larger tensor-parallel degree that nest inside this one are
 // views of it (ModelView).
 class PackedModel {
  public:
   // Adds what the constructor will take to the plan.
-  // `name` tells models apart in the plan ("policy", "reference"). `share`: with whom the rank
-  // keeps them.
+  // `name` tells models apart in the plan ("policy", "reference").
   static void add_memory(MemoryPlan& plan, const std::string& name, const LocalParams& local,
-                         WeightType type, WithBackward backward, const MemoryShare& share = {});
+                         WeightType type, WithBackward backward, const PackedMemory& memory = {});
 
   PackedModel(const std::string& name, const LocalParams& local, const ModelShard& shard,
-              WeightType type, WithBackward backward, Arena& arena);
+              WeightType type, WithBackward backward, Arena& arena,
+              MemoryPhase phase = MemoryPhase::kAlways);
 
   // Packs local tensor `tensor` from its stored f32 rows, rounding to the forward type. Of ranks
   // that share the weights one does.
   void pack(const Exec& exec, int tensor, const float* values);
+  // Takes the forward weights of a model of the same shard and type that is in staging memory.
+  void bring(const Exec& exec, const PackedModel& staged);
 
   const LocalParams& local() const { return *local_; }
   const ModelShard& shard() const { return shard_; }

@@ -59,8 +59,7 @@ void PlayedReplica::advance(std::int64_t until, std::vector<std::int64_t>* ends)
     std::int64_t stride = to_end, ns = time_of(stride);
     if (ns > left && stride > 1) {
       stride = std::min(to_end, left / time_of(1) + 1);
-      if (stride > 1)
-        stride = std::clamp<std::int64_t>(left * stride / time_of(stride), 1, stride);
+      if (stride > 1) stride = std::clamp<std::int64_t>(left * stride / time_of(stride), 1, stride);
       ns = time_of(stride);
     }
     clock_ += ns;

@@ -179,10 +179,13 @@ class RunPrices {
     const CallPrices& prices = prices_of(named.name, policy_files_.config);
     PlaceableModel model{named.name, named.option, ModelRole::kScoring, {}};
     const UpdateSteps steps{run_.training.mini_batches, run_.training.epochs};
-    for (const ModelLayout& layout : layouts(prices.degrees(), policy_files_))
-      model.options.push_back({layout, prices.reference_ns(layout, steps), 0,
-                               weight_bytes(policy_files_, layout.grid.tp, WithBackward::kNo),
-                               pass_bytes(policy_files_, layout.grid.tp, scoring_pass())});
+    for (const ModelLayout& layout : layouts(prices.degrees(), policy_files_)) {
+      PlaceOption& option = model.options.emplace_back(
+          PlaceOption{layout, prices.reference_ns(layout, steps), 0,
+                      weight_bytes(policy_files_, layout.grid.tp, WithBackward::kNo),
+                      pass_bytes(policy_files_, layout.grid.tp, scoring_pass())});
+      if (run_.training.offload_reference) option.work_bytes += std::exchange(option.bytes, 0);
+    }
     return model;
   }
 

@@ -13,9 +13,13 @@
 namespace taper {
 
 // The reference model of a training job, the policy as it was at the start. In the layout in which
-// the policy learns it borrows the memory of its passes.
+// the policy learns it borrows the memory of its passes, unless it is offloaded: then it has
+// passes, and weights, in memory of a phase of its own.
 class Reference {
  public:
+  // Whether it has passes of its own at this place.
+  static bool has_own_passes(const RunOptions& options, const ModelPlace& place,
+                             const Policy& policy);
   // Refers to all but the place. `phase`: of the memory for its own passes. Not collective.
   Reference(const RunOptions& options, const ModelFiles& files, const ModelPlace& place,
             Policy& policy, MemoryPhase phase);
@@ -33,6 +37,7 @@ class Reference {
   void score(std::vector<Sample>& samples);
 
  private:
+  bool is_in_layout_of_policy() const { return place_.layout == policy_.place().layout; }
   void bring(SampleSet& samples);
 
   const RunOptions& options_;

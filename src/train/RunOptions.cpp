@@ -312,6 +312,16 @@ std::vector<std::string> RunOptions::problems() const {
   for (const auto& more : {critic_problems(*this), truth_problems(*this), reward_problems(*this),
                            placement_problems(*this), early_learning_problems(*this)})
     list.insert(list.end(), more.begin(), more.end());
+  if (training.offload_reference && training.scores_early())
+    list.push_back(
+        "Training/Offload Reference is on, and so is Early Scoring or Early Learning (the weights "
+        "would be brought to the GPU for each of the few responses that are scored at a time); "
+        "switch one of them off");
+  if (training.offload_reference && !has_reference())
+    list.push_back(
+        "Training/Offload Reference is on, but there is no reference model (Algorithm/KL "
+        "Coefficient "
+        "is 0); set a coefficient, or switch it off");
   if (training.mini_batches > rollout.prompts)
     list.push_back("Training/Mini Batches is " + std::to_string(training.mini_batches) +
                    " and Rollout/Prompts " + std::to_string(rollout.prompts) +

@@ -30,9 +30,10 @@ struct TrainingOptions : PassOptions {
   std::int64_t iterations = 45;
   int mini_batches = 2;
   int epochs = 1;
-  bool shared_prompts = true;   // samples of a prompt in one micro-batch share it
-  bool early_learning = false;  // learns from prompts while others are still generated
-  bool early_scoring = false;   // models score responses then
+  bool shared_prompts = true;      // samples of a prompt in one micro-batch share it
+  bool early_learning = false;     // learns from prompts while others are still generated
+  bool early_scoring = false;      // models score responses then
+  bool offload_reference = false;  // its weights are on the host while it does not score
 
   bool scores_early() const { return early_scoring || early_learning; }
 };

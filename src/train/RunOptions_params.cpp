@@ -258,6 +258,9 @@ void describe(param::Section& schema, RunOptions& o) {
   t.flag("Early Scoring", o.training.early_scoring,
          "Reward models, reference and critic score responses that have ended, on ranks that have "
          "nothing to generate, while others generate (doc/early-work.md); part of Early Learning");
+  t.flag("Offload Reference", o.training.offload_reference,
+         "On GPUs, keep the weights of the reference in page-locked memory of the host, and bring "
+         "them to the GPU when it scores");
   describe_optimizer(schema, o.adamw, o.schedule, ScheduleEnd::kGiven);
   describe_critic(schema, o.critic);
   describe_placement(schema, o.placement);

@@ -169,7 +169,7 @@ TrainJob::TrainJob(const RunOptions& options, const std::string& config_text, co
   if (options.has_reference()) {
     const ModelPlace at = blocks_.place(placement.scoring.front());
     MemoryPhase phase = training_phase_;  // of the policy's passes, if it borrows them
-    if (at.layout != policy_.place().layout)
+    if (Reference::has_own_passes(options, at, policy_))
       phase = options.training.scores_early() ? scoring_phase_ : plan_.phase("reference");
     reference_ = std::make_unique<Reference>(options_, files_, at, policy_, phase);
     reference_->add_memory(plan_);

@@ -91,6 +91,8 @@ def cases(work, with_training):
                 "Evaluation/Every=0", "Checkpoint/Every=1", "Output/Directory=@/run"]
         train = ["train", "data/quickstart.yaml", *(word for s in sets for word in ("--set", s))]
         yield "train", 1, train
+        yield "train-offload", 1, [*train, "--set", "Algorithm/KL Coefficient=0.01", "--set", "Training/Offload Reference=true",
+                                   "--set", "Optimizer/Offload=all"]
         for generation, training in ((1, 1), (1, 2), (2, 1)):
             yield f"train-{generation}-{training}", 2, [*train, "--set", f"Rollout/Tensor Parallel={generation}",
                                                         "--set", f"Training/Tensor Parallel={training}"]

@@ -8,6 +8,7 @@
 #include "comm/Collectives.hpp"
 #include "instance/DirectoryWeights.hpp"
 #include "instance/SameWeights.hpp"
+#include "kernels/copy.hpp"
 #include "session/SharedArena.hpp"
 #include "support/TestRanks.hpp"
 
@@ -64,4 +65,27 @@ TEST_CASE("ranks of a group hold less each than one rank alone") {
     return plan.total() + plan.uncounted();
   };
   if (world_size() > 1) CHECK(bytes(world_size()) < bytes(1));
+}
+
+TEST_CASE("weights that stay in staging memory are there again in each of their phases") {
+  Fixture f;
+  MemoryPlan plan;
+  const MemoryPhase scoring = plan.phase("scoring"), other = plan.phase("other");
+  InferenceModel model("judge", f.files, f.ranks, world_size(), scoring);
+  model.add_memory(plan, WeightType::kBf16);
+  const std::int64_t bytes = plan.bytes(scoring);
+  CHECK(bytes > 0);
+  CHECK(plan.bytes(scoring, MemoryKind::kStaging) == 0);
+  CHECK(plan.bytes(MemoryPhase::kAlways, MemoryKind::kModel) == 0);
+  plan.add("other", other, bytes);
+  const auto arena = make_arena(f.ranks, plan);
+  model.load(WeightType::kBf16, *arena);
+  const FloatVector overwritten(arena->take<float>("other", other, bytes / 4), bytes / 4);
+  for (const float value : {1.0f, 2.0f}) {
+    fill(f.ranks.exec, overwritten, value);
+    f.ranks.exec.fence();
+    CHECK(!f.has_weights_of_the_directory(model.packed()));
+    model.bring();
+    CHECK(f.has_weights_of_the_directory(model.packed()));
+  }
 }

@@ -60,7 +60,7 @@ struct Publishing : TestRanks {
   MemoryPlan plan(const AdamWOptions& adamw) const {
     MemoryPlan plan;
     PackedModel::add_memory(plan, "published", held, WeightType::kF32, WithBackward::kNo,
-                            share.memory());
+                            {.share = share.memory()});
     PackedModel::add_memory(plan, "expected", held, WeightType::kF32, WithBackward::kNo);
     ShardedAdamW::add_memory(plan, training, dp_group, adamw);
     return plan;

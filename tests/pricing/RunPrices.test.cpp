@@ -74,6 +74,20 @@ TEST_CASE("calls are priced by the rows of the replica that has most") {
   CHECK(option_of(costs.models[1], {0, {1, 1}}).score_ns == 1000 * inputs + 100 * targets);
 }
 
+TEST_CASE("an offloaded reference needs memory for its weights only while it scores") {
+  RunOptions run = ppo_run();
+  const auto reference = [&] {
+    const PlacementCosts costs =
+        price_run(run, DivisorChain({1}), {profile_by_rows({1})}, {six_samples()});
+    return costs.models[1].options.front();
+  };
+  const PlaceOption kept = reference();
+  run.training.offload_reference = true;
+  const PlaceOption offloaded = reference();
+  CHECK(offloaded.bytes == 0);
+  CHECK(offloaded.work_bytes == kept.work_bytes + kept.bytes);
+}
+
 TEST_CASE("activation checkpointing costs another forward pass, mini-batches another step") {
   RunOptions run = ppo_run();
   run.training.mini_batches = 1;

@@ -277,6 +277,16 @@ TEST_CASE("settings of the algorithm that do not fit each other are refused") {
   CHECK(o.problems().empty());
 }
 
+TEST_CASE("a reference is offloaded only if there is one that scores all samples at once") {
+  RunOptions o;
+  o.training.offload_reference = true;
+  check_problem(o.problems(), {"Training/Offload Reference", "Algorithm/KL Coefficient"});
+  o.experience.kl.coef = 0.01;
+  CHECK(o.problems().empty());
+  o.training.early_scoring = true;
+  check_problem(o.problems(), {"Training/Offload Reference", "Early Scoring"});
+}
+
 TEST_CASE("prompts are learned from early only where each can be learned from alone") {
   const auto refused = [](const char* what, const auto& set) {
     RunOptions o;
