@@ -1,11 +1,11 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Times Taper beside llama.cpp, transformers and TRL on this machine and prints Markdown tables.
+"""Times Taper beside llama.cpp, vLLM, transformers and TRL on this machine and prints Markdown tables.
 
-    python compare_speed.py --build build/default --model DIR [--gguf FILE] [--rounds 3] [--parts ...]
+    python compare_speed.py --build build/default --model DIR [--gguf FILE] [--vllm PYTHON] [--rounds 3] [--parts ...]
 
 Needs torch, transformers, trl (and llama-cpp-python for --gguf) in the environment of this
-interpreter. All programs run in turn, round after round, each alone on the machine, with two
+interpreter; vLLM has one of its own (bench_vllm.py). All programs run in turn, round after round, each alone on the machine, with two
 threads or two ranks of one thread; figures are medians over the rounds, ratios are of these
 medians, and the spread is the largest distance of a round from its median.
 
@@ -28,6 +28,7 @@ from pathlib import Path
 HERE = Path(__file__).resolve().parent
 BATCHES = [1, 8, 32, 64]
 LLAMA_TYPES = ["f32", "bf16", "f16"]
+TORCH_TYPES = ["float32", "bfloat16"]
 Runs = collections.defaultdict  # name -> list of figures, one a round
 
 
@@ -78,7 +79,7 @@ class Bench:
             if isinstance(value, dict):
                 self.add(f"{prefix} {name}", value["median"])
 
-    def transformers(self, parts, dtypes=("float32", "bfloat16")):
+    def transformers(self, parts, dtypes=tuple(TORCH_TYPES)):
         command = [
             *(sys.executable, HERE / "bench_trl.py", "--model", self.args.model, "--repeats", "1"),
             *("--dtypes", *dtypes, "--parts", *parts),
@@ -108,6 +109,15 @@ class Bench:
                 self.add(f"llama.cpp {name}", value)
             for name, value in result["prefill"].items():
                 self.add(f"llama.cpp prefill {name}", value)
+
+    def vllm(self):
+        command = [self.args.vllm, HERE / "bench_vllm.py", "--model", self.args.model, "--repeats", "1"]
+        result = run_json([str(word) for word in command], 2)
+        self.versions.update(result["versions"])
+        for name, value in result["decode"].items():
+            self.add(f"vllm {name}", value)
+        for name, value in result["prefill"].items():
+            self.add(f"vllm prefill {name}", value)
 
     def grpo(self):
         """Seconds of an iteration of `taper train`, the first one left out."""
@@ -175,22 +185,24 @@ def ratio(a, b):
 
 
 def decode_table(bench):
-    print("| batch | transformers f32 | bf16 | llama.cpp f32 | bf16 | f16 | Taper f32 | bf16 | "
-          "bf16 over the best 16/32-bit llama.cpp | over transformers |")
-    print("|---|---|---|---|---|---|---|---|---|---|")
+    print("| batch | transformers f32 | bf16 | llama.cpp f32 | bf16 | f16 | vLLM f32 | bf16 | Taper f32 | bf16 | "
+          "bf16 over the best 16/32-bit llama.cpp | over vLLM | over transformers |")
+    print("|" + "---|" * 13)
     for batch in BATCHES:
-        hf = [bench.median(f"transformers {t} batch {batch}") for t in ("float32", "bfloat16")]
+        hf = [bench.median(f"transformers {t} batch {batch}") for t in TORCH_TYPES]
+        vllm = [bench.median(f"vllm {t} batch {batch}") for t in TORCH_TYPES]
         lc = [bench.median(f"llama.cpp {t} batch {batch}") for t in LLAMA_TYPES]
         own = [bench.median(f"taper {t} decode {batch}") for t in ("f32", "bf16")]
-        best = max([x for x in lc if x] or [0])
-        best_hf = max([x for x in hf if x] or [0])
         digits = 1 if batch == 1 else 0
-        cells = [cell(x, digits) for x in hf + lc + own]
-        print(f"| {batch} | " + " | ".join(cells + [ratio(own[1], best), ratio(own[1], best_hf)]) + " |")
-    best = max([bench.median(f"llama.cpp prefill {t}") or 0 for t in LLAMA_TYPES])
+        cells = [cell(x, digits) for x in hf + lc + vllm + own]
+        ratios = [ratio(own[1], max(x or 0 for x in peer)) for peer in (lc, vllm, hf)]
+        print(f"| {batch} | " + " | ".join(cells + ratios) + " |")
     own = bench.median("taper bf16 prefill")
-    print(f"\nPrefill of 512 tokens: Taper bf16 {cell(own)} tokens/s, best 16/32-bit llama.cpp "
-          f"{cell(best or None)}: {ratio(own, best)}.")
+    print(f"\nPrefill of 512 tokens: Taper bf16 {cell(own)} tokens/s", end="")
+    for peer, name, types in (("llama.cpp", "16/32-bit llama.cpp", LLAMA_TYPES), ("vllm", "vLLM", TORCH_TYPES)):
+        best = max(bench.median(f"{peer} prefill {t}") or 0 for t in types)
+        print(f", best {name} {cell(best or None)}: {ratio(own, best)}", end="")
+    print(".")
 
 
 def training_table(bench):
@@ -218,6 +230,7 @@ def main():
     parser.add_argument("--build", type=Path, required=True, help="build folder of the default preset")
     parser.add_argument("--model", type=Path, required=True, help="Hugging Face directory")
     parser.add_argument("--gguf", type=Path, help="the same model for llama.cpp")
+    parser.add_argument("--vllm", type=Path, help="the Python interpreter of an environment with vLLM's CPU build")
     parser.add_argument("--rounds", type=int, default=3)
     parts = ["decode", "training", "ranks", "grpo"]
     parser.add_argument("--parts", nargs="+", choices=parts, default=parts)
@@ -232,6 +245,8 @@ def main():
             bench.transformers(["decode"])
             if args.gguf:
                 bench.llamacpp()
+            if args.vllm:
+                bench.vllm()
         if "ranks" in args.parts:
             bench.ours(["decode"], "one core", threads=1, batches=[1])
             bench.ours(["decode"], "tp2", ranks=2, threads=1, tp=2, batches=[1])
