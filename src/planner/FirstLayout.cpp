@@ -22,28 +22,13 @@ constexpr std::size_t kWaysKept = 2;
 // have the same futures, so that differences are less uncertain than times.
 constexpr std::int64_t kCloseShare = 32;
 
-// A layout to start in. The plan that is best so far is the first.
-struct Start {
-  std::size_t index;
-  Pricer pricer;
-  std::vector<PricedPlan> plans;
-
-  std::int64_t mean() const { return plans.front().mean(); }
-  void price(const LayoutShape& shape, const Way& way) {
-    pricer.price(plans.emplace_back(stay_in(shape.layout), way), kFewFutures);
-  }
-  void sort() {
-    std::stable_sort(plans.begin(), plans.end(),
-                     [](const PricedPlan& a, const PricedPlan& b) { return a.mean() < b.mean(); });
-  }
-};
-
-// Ways up the ladder, and to stay. The ladder compares step times alone. A switch also costs time,
+// To stay, and ways up the ladder. The ladder compares step times alone. A switch also costs time,
 // so climbing later, with fewer sequences left, may be better; how much later is tried in about
 // equal ratios.
 std::vector<Way> climbs(const PlanSetting& setting, const LayoutShape& from,
                         const FirstSequences& all) {
   std::vector<Way> ways{{}};
+  if (!setting.look_ahead) return ways;
   const Way rules = ladder(setting, from, all.count, all.mean_prompt + all.max_new_tokens / 4);
   if (rules.empty()) return ways;
   for (const int percent : {100, 60, 35}) {
@@ -58,7 +43,7 @@ std::vector<Way> climbs(const PlanSetting& setting, const LayoutShape& from,
 std::vector<Way> evenings(const PlanSetting& setting, const LayoutShape& from, int count,
                           const Way& climb) {
   std::vector<Way> ways;
-  if (!setting.repack || from.layout.replicas() < 2) return ways;
+  if (!setting.look_ahead || !setting.repack || from.layout.replicas() < 2) return ways;
   const int top = climb.empty() ? 0 : climb.front().alive;
   for (const std::vector<int>& evening :
        {std::vector{count / 2}, {count / 2, count / 4}, {count / 4, count / 8}}) {
@@ -70,40 +55,59 @@ std::vector<Way> evenings(const PlanSetting& setting, const LayoutShape& from, i
   return ways;
 }
 
+// A layout to start in, with the ways on from it that seem best.
+class Start {
+ public:
+  Start(const PlanSetting& setting, const FirstSequences& all, std::size_t index)
+      : index_(index),
+        shape_(*setting.uniform[index]),
+        pricer_(setting.scenarios,
+                initial_sequences(all.count, all.samples, all.mean_prompt, all.max_new_tokens,
+                                  shape_.layout),
+                shape_, setting.cost, setting.lengths, setting.slots_per_rank, StepPhase::kBegin) {
+    add(climbs(setting, shape_, all));
+    const Way climb = plans_.front().rules;
+    add(evenings(setting, shape_, all.count, climb));
+    plans_.erase(plans_.begin() + std::min(kWaysKept, plans_.size()), plans_.end());
+  }
+
+  std::size_t index() const { return index_; }
+  std::int64_t mean() const { return plans_.front().mean(); }
+  void price(int futures) {
+    for (PricedPlan& plan : plans_) pricer_.price(plan, futures);
+    sort();
+  }
+
+ private:
+  void add(const std::vector<Way>& ways) {
+    for (const Way& way : ways)
+      pricer_.price(plans_.emplace_back(stay_in(shape_.layout), way), kFewFutures);
+    sort();
+  }
+  void sort() {
+    std::stable_sort(plans_.begin(), plans_.end(),
+                     [](const PricedPlan& a, const PricedPlan& b) { return a.mean() < b.mean(); });
+  }
+
+  std::size_t index_;
+  const LayoutShape& shape_;
+  Pricer pricer_;
+  std::vector<PricedPlan> plans_;  // the best one first
+};
+
 }  // namespace
 
 std::size_t choose_first_layout(const PlanSetting& setting, const FirstSequences& all,
-                                int most_futures, bool can_switch) {
+                                int most_futures) {
   std::list<Start> starts;  // a pricer cannot be assigned
-  for (std::size_t i = 0; i < setting.uniform.size(); ++i) {
-    const LayoutShape& shape = *setting.uniform[i];
-    Start& start = starts.emplace_back(Start{
-        i,
-        Pricer(setting.scenarios,
-               initial_sequences(all.count, all.samples, all.mean_prompt, all.max_new_tokens,
-                                 shape.layout),
-               shape, setting.cost, setting.lengths, setting.slots_per_rank, StepPhase::kBegin),
-        {}});
-    for (const Way& way : can_switch ? climbs(setting, shape, all) : std::vector<Way>(1))
-      start.price(shape, way);
-    start.sort();
-    if (!can_switch) continue;
-    const Way climb = start.plans.front().rules;
-    for (const Way& way : evenings(setting, shape, all.count, climb)) start.price(shape, way);
-    start.sort();
-  }
+  for (std::size_t i = 0; i < setting.uniform.size(); ++i) starts.emplace_back(setting, all, i);
   const auto faster = [](const Start& a, const Start& b) { return a.mean() < b.mean(); };
   const std::int64_t best = std::min_element(starts.begin(), starts.end(), faster)->mean();
   std::erase_if(starts, [&](const Start& s) { return s.mean() - best > best / kCloseShare; });
-  if (starts.size() == 1) return starts.front().index;
-  const int futures = std::clamp(kMostDraws / all.count, kFewFutures, most_futures);
-  for (Start& start : starts) {
-    start.plans.erase(start.plans.begin() + std::min(kWaysKept, start.plans.size()),
-                      start.plans.end());
-    for (PricedPlan& plan : start.plans) start.pricer.price(plan, futures);
-    start.sort();
-  }
-  return std::min_element(starts.begin(), starts.end(), faster)->index;
+  if (starts.size() > 1)
+    for (Start& start : starts)
+      start.price(std::clamp(kMostDraws / all.count, kFewFutures, most_futures));
+  return std::min_element(starts.begin(), starts.end(), faster)->index();
 }
 
 }  // namespace taper

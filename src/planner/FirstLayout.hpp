@@ -4,7 +4,6 @@
 #include <cstddef>
 #include <cstdint>
 
-#include "planner/LayoutPlanner.hpp"
 #include "planner/PlanSearch.hpp"
 
 namespace taper {
@@ -18,9 +17,9 @@ struct FirstSequences {
 };
 
 // Which of the uniform layouts of the setting, as an index, these sequences are expected to end
-// first in, with the switches that are likely to follow, on at most so many futures. can_switch:
-// whether any can follow.
+// first in, on at most so many futures; if the setting looks ahead, with the switches that are
+// likely to follow.
 std::size_t choose_first_layout(const PlanSetting& setting, const FirstSequences& sequences,
-                                int most_futures, bool can_switch);
+                                int most_futures);
 
 }  // namespace taper

@@ -113,13 +113,15 @@ Decision Planner::decide(const Snapshot& snapshot) {
   if (plans.front().rest_ns.empty()) return answer("no layout would be faster now");
   // The mean chooses, in favor of staying if it is the same; the saving, future by future, has to
   // be worth the risk.
+  const auto saving_of = [&](const PricedPlan& p) {
+    return difference(plans.front().rest_ns, p.rest_ns);
+  };
   const std::int64_t arrival_ns = s.arrival_ns(snapshot);
   std::size_t best = 0;
-  std::vector<std::vector<std::int64_t>> savings;
   for (std::size_t i = 0; i < plans.size(); ++i) {
-    savings.push_back(difference(plans.front().rest_ns, plans[i].rest_ns));
     const bool meets = i > 0 && plans[i].plan.start == PlanStart::kNow;
-    decision.prices.push_back({plans[i].plan, range_of(plans[i].rest_ns), range_of(savings.back()),
+    decision.prices.push_back({plans[i].plan, range_of(plans[i].rest_ns),
+                               range_of(saving_of(plans[i])),
                                plans[i].cost_ns + (meets ? arrival_ns : 0)});
     if (plans[i].mean() < plans[best].mean()) best = i;
   }
@@ -138,7 +140,8 @@ Decision Planner::decide(const Snapshot& snapshot) {
   // From here on a switch now is best: whatever forbids it may be different at the next
   // consultation.
   s.settled = {};
-  if (!is_worth_risk(savings[best], s.options.least_gain)) return answer("the saving is uncertain");
+  if (!is_worth_risk(saving_of(plans[best]), s.options.least_gain))
+    return answer("the saving is uncertain");
   if (!s.budget.affords(decision.prices[best].cost_ns, snapshot.elapsed_ns + plans.front().mean()))
     return answer("the switching budget is spent");
   if (snapshot.consultation < s.switching.wait_until) return answer("refused at the last meetings");

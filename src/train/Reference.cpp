@@ -81,7 +81,7 @@ void Reference::score(std::vector<Sample>& samples) {
     for (Sample* s : missing) s->ref_log_probs = s->log_probs;
     return;
   }
-  model_->bring();
+  if (!missing.empty()) model_->bring();
   std::vector<std::span<const std::int32_t>> prompts, responses;
   for (const Sample* s : missing) {
     prompts.emplace_back(s->prompt);

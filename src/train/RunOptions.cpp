@@ -320,8 +320,7 @@ std::vector<std::string> RunOptions::problems() const {
   if (training.offload_reference && !has_reference())
     list.push_back(
         "Training/Offload Reference is on, but there is no reference model (Algorithm/KL "
-        "Coefficient "
-        "is 0); set a coefficient, or switch it off");
+        "Coefficient is 0); set a coefficient, or switch it off");
   if (training.mini_batches > rollout.prompts)
     list.push_back("Training/Mini Batches is " + std::to_string(training.mini_batches) +
                    " and Rollout/Prompts " + std::to_string(rollout.prompts) +

@@ -5,9 +5,10 @@
     python compare_speed.py --build build/default --model DIR [--gguf FILE] [--vllm PYTHON] [--rounds 3] [--parts ...]
 
 Needs torch, transformers, trl (and llama-cpp-python for --gguf) in the environment of this
-interpreter; vLLM has one of its own (bench_vllm.py). All programs run in turn, round after round, each alone on the machine, with two
-threads or two ranks of one thread; figures are medians over the rounds, ratios are of these
-medians, and the spread is the largest distance of a round from its median.
+interpreter; vLLM has one of its own (bench_vllm.py). All programs run in turn, round after round,
+each alone on the machine, with two threads or two ranks of one thread; figures are medians over the
+rounds, ratios are of these medians, and the spread is the largest distance of a round from its
+median.
 
 Parts: decode, prefill, training (forward and training step), ranks (tensor and data parallel
 against threads), grpo (a whole iteration against TRL: 8 prompts x 4 samples x 64 tokens with KL to a
@@ -96,6 +97,13 @@ class Bench:
             self.versions["trl"] = result["grpo"]["trl"]
         self.add(f"transformers memory {parts[-1]}", result[f"{parts[-1]}_peak_rss_mib"])
 
+    def add_rates(self, peer, result):
+        self.versions.update(result["versions"])
+        for name, value in result["decode"].items():
+            self.add(f"{peer} {name}", value)
+        for name, value in result["prefill"].items():
+            self.add(f"{peer} prefill {name}", value)
+
     def llamacpp(self):
         """A process for each weight type: one that llama.cpp does not survive is left out."""
         for kind in LLAMA_TYPES:
@@ -104,20 +112,11 @@ class Bench:
             result = run_json([str(word) for word in command], 2, may_fail=True)
             if result is None:
                 continue
-            self.versions.update(result["versions"])
-            for name, value in result["decode"].items():
-                self.add(f"llama.cpp {name}", value)
-            for name, value in result["prefill"].items():
-                self.add(f"llama.cpp prefill {name}", value)
+            self.add_rates("llama.cpp", result)
 
     def vllm(self):
         command = [self.args.vllm, HERE / "bench_vllm.py", "--model", self.args.model, "--repeats", "1"]
-        result = run_json([str(word) for word in command], 2)
-        self.versions.update(result["versions"])
-        for name, value in result["decode"].items():
-            self.add(f"vllm {name}", value)
-        for name, value in result["prefill"].items():
-            self.add(f"vllm prefill {name}", value)
+        self.add_rates("vllm", run_json([str(word) for word in command], 2))
 
     def grpo(self):
         """Seconds of an iteration of `taper train`, the first one left out."""

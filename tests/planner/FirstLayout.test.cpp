@@ -16,12 +16,13 @@ struct Starting : Tail {
   static FirstSequences first(int count) { return {count, 1, 50, 1024}; }
 
   std::size_t choose(int count, bool can_switch) {
-    const PlanSetting setting{
+    PlanSetting setting{
         uniform,   chain,
         degrees,   steps,
         cost,      lengths,
         scenarios, [this](const Layout& layout) -> const LayoutShape& { return shape(layout); }};
-    return choose_first_layout(setting, first(count), 48, can_switch);
+    setting.look_ahead = can_switch;
+    return choose_first_layout(setting, first(count), 48);
   }
 
   // To the last sequence in one of the uniform layouts, with the switches, on 48 futures.

@@ -156,10 +156,10 @@ const LayoutShape& Planner::State::first_shape() {
       std::int64_t{work.sequences} * cluster.chain().ranks() / whole.chain().ranks();
   const FirstSequences sequences{static_cast<int>(std::max<std::int64_t>(1, count)), work.samples,
                                  mean_prompt(), work.max_new_tokens};
-  const bool can_switch = options.mode == PlannerMode::kAdaptive && options.look_ahead;
+  PlanSetting ahead = setting(cluster);
+  ahead.look_ahead = options.look_ahead && options.mode == PlannerMode::kAdaptive;
   // A layout of the sample stands for the same degree on all ranks.
-  return *whole.uniform()[choose_first_layout(setting(cluster), sequences, options.scenarios,
-                                              can_switch)];
+  return *whole.uniform()[choose_first_layout(ahead, sequences, options.scenarios)];
 }
 
 // Learns how far drafts reach, the scale of step times, and of the hazards from how many sequences
