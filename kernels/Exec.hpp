@@ -19,7 +19,12 @@ namespace taper {
 // with the same bits on all machines. kBf16: both operands are rounded to bf16 and summed as the
 // matrix units of the machine do it: on the host those of x86 (canonical/pair_chain.hpp), with the
 // same bits where there are none; on GPUs those of their architecture (canonical/tensor_core.hpp).
-enum class Arithmetic { kF32, kBf16 };
+// kBf16Dot, on the host alone: both are rounded and summed as vector units of x86 do it
+// (canonical/dot_chain.hpp), with the same bits where these have no instruction for it.
+enum class Arithmetic { kF32, kBf16, kBf16Dot };
+constexpr bool rounds_operands(Arithmetic arithmetic) {
+  return arithmetic != Arithmetic::kF32;
+}
 
 // The arithmetic of runs and commands that name none.
 #if defined(TAPER_CUDA)

@@ -11,7 +11,7 @@ template <class E>
 void embed(const E& exec, MatrixView<float, E> y, VectorView<const std::int32_t, E> ids,
            const PackedMatrix& table, std::int32_t vocab_begin) {
   TAPER_EXPECT(y.extent_int(1) == table.k && y.extent(0) == ids.size());
-  const bool in_pairs = exec.arithmetic == Arithmetic::kBf16 && table.type == WeightType::kBf16;
+  const bool in_pairs = rounds_operands(exec.arithmetic) && table.type == WeightType::kBf16;
   detail::for_each("taper::embed", exec, y.extent_int(0), [=](const int row) {
     const std::int32_t local = ids(row) - vocab_begin;
     if (local < 0 || local >= table.columns) return;

@@ -9,28 +9,44 @@
 namespace taper {
 namespace {
 
-// Rows of one task: enough to reuse a widened strip, few enough to keep all threads busy.
+constexpr int quotient_up(int n, int divisor) {
+  return (n + divisor - 1) / divisor;
+}
+
+// Rows of one task: enough to reuse weights, few enough to keep all threads busy to the end.
 int rows_per_task(const detail::ProductArgs& args, int panels, int threads) {
+  constexpr int kLeast = 12, kBlock = 6;
   const int most = args.program == nullptr ? detail::kTaskRows : detail::kLeafRows;
-  const int chunks = (args.rows + most - 1) / most;
-  int chunk = (args.rows + chunks - 1) / chunks;
-  while (chunk > 24 && (args.rows + chunk - 1) / chunk * panels < 2 * threads)
-    chunk = (chunk + 1) / 2;
-  return round_up(chunk, 6);
+  const auto tasks_leave_idle = [&](int chunks) {  // more than a twentieth of the threads' time
+    const int tasks = chunks * panels, slots = quotient_up(tasks, threads) * threads;
+    return tasks * 20 < slots * 19;
+  };
+  int chunks = quotient_up(args.rows, most);
+  while (args.rows >= kLeast * (chunks + 1) && tasks_leave_idle(chunks)) ++chunks;
+  return round_up(quotient_up(args.rows, chunks), kBlock);
+}
+
+detail::ProductTask* task_of(const detail::HostOps& ops, Arithmetic arithmetic) {
+  if (arithmetic == Arithmetic::kF32) return ops.product;
+  return arithmetic == Arithmetic::kBf16 ? ops.pair_product : ops.dot_product;
 }
 
 template <class E>
 void launch(const char* label, const E& exec, const detail::ProductArgs& args) {
   if (args.rows == 0 || args.columns == 0) return;
-  const detail::HostOps& ops = detail::host_ops();
-  const auto task = exec.arithmetic == Arithmetic::kBf16 ? ops.pair_product : ops.product;
-  const int panels = (args.columns + kPanelColumns - 1) / kPanelColumns;
+  detail::ProductTask* const task = task_of(detail::host_ops(), exec.arithmetic);
+  const int panels = quotient_up(args.columns, kPanelColumns);
   const int chunk = rows_per_task(args, panels, exec.concurrency());
-  const int chunks = (args.rows + chunk - 1) / chunk;
+  const int chunks = quotient_up(args.rows, chunk);
+  // A thread keeps in its cache the weights of a panel while rows pass by, or, if these are too
+  // many to stay there as well, some rows while panels pass by.
+  constexpr std::int64_t kCache = 512 << 10;
+  const std::int64_t inputs = std::int64_t{args.leaf_k} * args.leaves;
+  const bool by_panels = args.rows * inputs * std::int64_t{sizeof(float)} <= kCache;
   detail::for_each(label, exec, chunks * panels, [=](const int i) {
-    const int begin = i / panels * chunk;
+    const int begin = (by_panels ? i % chunks : i / panels) * chunk;
     const int end = begin + chunk < args.rows ? begin + chunk : args.rows;
-    task(args, begin, end, i % panels);
+    task(args, begin, end, by_panels ? i / chunks : i % panels);
   });
 }
 
@@ -96,7 +112,7 @@ void pack_panels(const E& exec, void* packed, WeightType type, MatrixView<const 
                  PackOrder order) {
   const detail::StoredMatrix<T> s = detail::stored_matrix(stored, order);
   const int panels = (s.columns + kPanelColumns - 1) / kPanelColumns;
-  const bool in_pairs = exec.arithmetic == Arithmetic::kBf16;
+  const bool in_pairs = rounds_operands(exec.arithmetic);
   detail::for_each("taper::pack_panels", exec, panels, [=](const int p) {
     const int first = p * kPanelColumns;
     const int valid = s.columns - first < kPanelColumns ? s.columns - first : kPanelColumns;

@@ -25,8 +25,8 @@ constexpr int round_up(int n, int multiple) {
 }
 
 // Weights as panels of 64 output columns: column 64 p + c of input k stands at data[p *
-// panel_stride + k * 64 + c]; on the host in Arithmetic::kBf16, which takes bf16 weights only, in
-// pairs of inputs (detail/PairPanel.hpp).
+// panel_stride + k * 64 + c]; on the host in an arithmetic that rounds operands, which takes bf16
+// weights only, in pairs of inputs (detail/PairPanel.hpp).
 struct PackedMatrix {
   const void* data = nullptr;
   WeightType type = WeightType::kF32;

@@ -9,65 +9,103 @@
 #endif
 
 #include "base/Error.hpp"
-#include "kernels/detail/TileCheck.hpp"
+#include "kernels/detail/BitCheck.hpp"
 
 namespace taper::detail {
 namespace {
 
 #if defined(__x86_64__)
+bool has_avx2() {
+  return __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma");
+}
+bool has_avx512() {
+  return __builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512bw") &&
+         __builtin_cpu_supports("avx512dq") && __builtin_cpu_supports("avx512vl");
+}
+bool has_dot_products() {
+  return has_avx512() && __builtin_cpu_supports("avx512bf16");
+}
 // Whether the processor has tile units for bf16.
 bool has_tiles() {
   unsigned a = 0, b = 0, c = 0, d = 0;
   constexpr unsigned kTiles = 1u << 24, kBf16 = 1u << 22;
-  return __get_cpuid_count(7, 0, &a, &b, &c, &d) != 0 && (d & kTiles) != 0 && (d & kBf16) != 0;
+  return has_avx512() && __get_cpuid_count(7, 0, &a, &b, &c, &d) != 0 && (d & kTiles) != 0 &&
+         (d & kBf16) != 0;
 }
-#endif
 
-// Why tiles cannot be used; empty: they can.
-std::string lack_of_tiles([[maybe_unused]] bool has_avx512) {
-#if defined(__x86_64__)
-  if (!has_avx512 || !has_tiles()) return "this processor has no AMX for bf16";
-  if (!ask_for_tiles()) return "the kernel of this system does not permit AMX";
-  // The definition of bf16 arithmetic is what these units were seen to compute.
-  if (!gives_equal_pairs(amx_ops(), kAvx512Ops)) return "this processor's AMX rounds differently";
+// Why instructions cannot be used; empty: they can. An arithmetic is what they were seen to
+// compute.
+std::string lack_of_dot_products() {
+  if (!has_dot_products()) return "this processor has no AVX512-BF16";
+  if (!gives_equal_bits(avx512bf16_product, kAvx512Ops.dot_product))
+    return "this processor's AVX512-BF16 rounds differently";
   return "";
-#else
-  return "this processor has no AMX";
-#endif
+}
+std::string lack_of_tiles() {
+  if (!has_tiles()) return "this processor has no AMX for bf16";
+  if (!ask_for_tiles()) return "the kernel of this system does not permit AMX";
+  if (!gives_equal_bits(amx_product, kAvx512Ops.pair_product))
+    return "this processor's AMX rounds differently";
+  return "";
 }
 
-const HostOps& choose_host_ops() {
+HostOps widest_ops() {
+  if (!has_avx512()) return has_avx2() ? kAvx2Ops : kScalarOps;
+  HostOps ops = kAvx512Ops;
+  if (lack_of_dot_products().empty()) {
+    ops.name = "avx512bf16";
+    ops.dot_product = avx512bf16_product;
+  }
+  if (lack_of_tiles().empty()) {
+    ops.name = "amx";
+    ops.pair_product = amx_product;
+  }
+  return ops;
+}
+#else
+std::string lack_of_dot_products() {
+  return "this processor has no AVX512-BF16";
+}
+std::string lack_of_tiles() {
+  return "this processor has no AMX";
+}
+bool has_avx2() {
+  return false;
+}
+bool has_avx512() {
+  return false;
+}
+HostOps widest_ops() {
+  return kScalarOps;
+}
+#endif
+
+HostOps choose_host_ops() {
   const char* wish = std::getenv("TAPER_ISA");
   const std::string name = wish == nullptr ? "" : wish;
-  TAPER_VALIDATE(
-      name.empty() || name == "scalar" || name == "avx2" || name == "avx512" || name == "amx",
-      "TAPER_ISA is '" << name << "' (choose scalar, avx2, avx512 or amx, or unset it)");
-#if defined(__x86_64__)
-  const bool has_avx512 = __builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512bw") &&
-                          __builtin_cpu_supports("avx512dq") && __builtin_cpu_supports("avx512vl");
-  const bool has_avx2 = __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma");
-#else
-  constexpr bool has_avx512 = false;
-#endif
-  if (name.empty() || name == "amx") {
-    const std::string lack = lack_of_tiles(has_avx512);
-    TAPER_VALIDATE(lack.empty() || name.empty(),
-                   "TAPER_ISA is amx (" << lack << "); unset it, or set it to avx512");
-#if defined(__x86_64__)
-    if (lack.empty()) return amx_ops();
-#endif
+  HostOps ops = widest_ops();
+  if (name.empty()) return ops;
+  if (name == "scalar") return kScalarOps;
+  if (name == "avx2") return has_avx2() ? kAvx2Ops : kScalarOps;
+  if (name == "avx512") return has_avx512() ? kAvx512Ops : ops;
+  TAPER_VALIDATE(name == "avx512bf16" || name == "amx",
+                 "TAPER_ISA is '" << name
+                                  << "' (choose scalar, avx2, avx512, avx512bf16 or amx, "
+                                     "or unset it)");
+  const std::string lack = name == "amx" ? lack_of_tiles() : lack_of_dot_products();
+  TAPER_VALIDATE(lack.empty(),
+                 "TAPER_ISA is " << name << " (" << lack << "); unset it, or set it to avx512");
+  if (name == "avx512bf16") {
+    ops.name = "avx512bf16";
+    ops.pair_product = kAvx512Ops.pair_product;
   }
-#if defined(__x86_64__)
-  if (has_avx512 && (name.empty() || name == "avx512")) return kAvx512Ops;
-  if (has_avx2 && name != "scalar") return kAvx2Ops;
-#endif
-  return kScalarOps;
+  return ops;
 }
 
 }  // namespace
 
 const HostOps& host_ops() {
-  static const HostOps& chosen = choose_host_ops();
+  static const HostOps chosen = choose_host_ops();
   return chosen;
 }
 

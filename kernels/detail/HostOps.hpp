@@ -12,11 +12,13 @@
 
 namespace taper::detail {
 
+using ProductTask = void(const ProductArgs&, int row_begin, int row_end, int panel);
+
 struct HostOps {
   const char* name;
-  void (*product)(const ProductArgs&, int row_begin, int row_end, int panel);
-  // In Arithmetic::kBf16.
-  void (*pair_product)(const ProductArgs&, int row_begin, int row_end, int panel);
+  ProductTask* product;
+  ProductTask* pair_product;  // in Arithmetic::kBf16
+  ProductTask* dot_product;   // in Arithmetic::kBf16Dot
   void (*attention)(const AttentionArgs&, const SegmentArgs&, int kv_head, int token_begin,
                     int token_end);
   void (*attention_chunks)(const AttentionArgs&, const SegmentArgs&, int kv_head, int chunk_begin,
@@ -48,13 +50,14 @@ struct HostOps {
 extern const HostOps kScalarOps;
 extern const HostOps kAvx2Ops;
 extern const HostOps kAvx512Ops;
-// kAvx512Ops with tiles in bf16 arithmetic.
-const HostOps& amx_ops();
+ProductTask avx512bf16_product;  // in Arithmetic::kBf16Dot
+ProductTask amx_product;         // in Arithmetic::kBf16
 // Asks the system for the registers of tiles, without which these must not be used.
 bool ask_for_tiles();
 
-// The widest set that this processor has; TAPER_ISA=scalar|avx2|avx512|amx in the environment asks
-// for a narrower one. Throws Error if amx is asked for and cannot be had.
+// The widest set that this processor has; TAPER_ISA=scalar|avx2|avx512|avx512bf16|amx in the
+// environment asks for a narrower one: avx512bf16 is avx512 with its dot products, amx that with
+// its tiles. Throws Error if one of these two is asked for and cannot be had.
 const HostOps& host_ops();
 
 }  // namespace taper::detail

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// AVX-512 with the tile units of AMX for products in Arithmetic::kBf16.
+// The tile units of AMX for products in Arithmetic::kBf16.
 #include <immintrin.h>
 #include <sys/syscall.h>
 #include <unistd.h>
@@ -49,18 +49,10 @@ struct Amx {
 // A name of its own for the same vectors, so that no other file's functions stand in for these.
 struct AmxVectors : Avx512 {};
 
-HostOps with_tiles() {
-  HostOps ops = kAvx512Ops;
-  ops.name = "amx";
-  ops.pair_product = tile_product_task<AmxVectors, Amx>;
-  return ops;
-}
-
 }  // namespace
 
-const HostOps& amx_ops() {
-  static const HostOps ops = with_tiles();
-  return ops;
+void amx_product(const ProductArgs& args, int row_begin, int row_end, int panel) {
+  tile_product_task<AmxVectors, Amx>(args, row_begin, row_end, panel);
 }
 
 // Linux keeps the registers of tiles from processes that have not asked for them.

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Packed weights of Arithmetic::kBf16 on the host: panels of 64 columns as in f32 arithmetic, but
-// with two inputs side by side, which is how tile units read them and vector units take them apart
-// most cheaply. Input k of column c stands at (k / 2) * 128 + 2 c + k % 2; the last one of an odd
-// number of inputs at k * 64 + c, so that a panel takes no more room. Static: host_ops.inl.hpp says
-// why.
+// Packed weights of Arithmetic::kBf16 and kBf16Dot on the host: panels of 64 columns as in f32
+// arithmetic, but with two inputs side by side, which is how tile units and dot products read them
+// and other vector units take them apart most cheaply. Input k of column c stands at (k / 2) * 128
+// + 2 c + k % 2; the last one of an odd number of inputs at k * 64 + c, so that a panel takes no
+// more room. Static: host_ops.inl.hpp says why.
 #pragma once
 
 #include <cstdint>

@@ -6,6 +6,7 @@
 
 #include <immintrin.h>
 
+#include <bit>
 #include <cmath>
 #include <cstdint>
 
@@ -18,11 +19,16 @@ struct Avx2 {
   struct V {
     __m256 lo, hi;
   };
+  struct Pairs {
+    V first, second;
+  };
   static constexpr const char* kName = "avx2";
   static constexpr int kProductVectors = 1;
   static constexpr int kProductRows = 6;
   static constexpr int kPairVectors = 1;
   static constexpr int kPairRows = 3;
+  static constexpr int kDotVectors = 1;
+  static constexpr int kDotRows = 3;
 
   static V zero() { return {_mm256_setzero_ps(), _mm256_setzero_ps()}; }
   static V set1(float x) { return {_mm256_set1_ps(x), _mm256_set1_ps(x)}; }
@@ -34,17 +40,16 @@ struct Avx2 {
     };
     return {widen(p), widen(p + 8)};
   }
-  // Sixteen pairs: the first of each, and the second.
-  static void load_pairs(const bf16* p, V& first, V& second) {
+  // Sixteen pairs.
+  static Pairs load(const Bf16Pair* p) {
     const auto* pairs = reinterpret_cast<const __m256i*>(p);
-    const __m256i lo = _mm256_loadu_si256(pairs), hi = _mm256_loadu_si256(pairs + 1);
-    const __m256i upper = _mm256_set1_epi32(-65536);
-    first = {_mm256_castsi256_ps(_mm256_slli_epi32(lo, 16)),
-             _mm256_castsi256_ps(_mm256_slli_epi32(hi, 16))};
-    second = {_mm256_castsi256_ps(_mm256_and_si256(lo, upper)),
-              _mm256_castsi256_ps(_mm256_and_si256(hi, upper))};
+    return taken_apart(_mm256_loadu_si256(pairs), _mm256_loadu_si256(pairs + 1));
   }
-  // As to_bf16().
+  static Pairs set1(Bf16Pair x) {
+    const __m256i pairs = _mm256_set1_epi32(std::bit_cast<std::int32_t>(x));
+    return taken_apart(pairs, pairs);
+  }
+  // As to_operand().
   static V round_to_bf16(V x) {
     const auto half = [](__m256 v) {
       const __m256i bits = _mm256_castps_si256(v);
@@ -54,11 +59,28 @@ struct Avx2 {
       const __m256 is_nan = _mm256_cmp_ps(v, v, _CMP_UNORD_Q);
       const __m256 rounded =
           _mm256_blendv_ps(_mm256_castsi256_ps(up), _mm256_castsi256_ps(nan), is_nan);
-      return _mm256_and_ps(rounded, _mm256_castsi256_ps(_mm256_set1_epi32(-65536)));
+      const __m256i exponent = _mm256_and_si256(bits, _mm256_set1_epi32(0x7f800000));
+      const __m256i is_tiny = _mm256_cmpeq_epi32(exponent, _mm256_setzero_si256());
+      const __m256i kept =  // of a denormal only the sign
+          _mm256_sub_epi32(_mm256_set1_epi32(-65536),
+                           _mm256_and_si256(is_tiny, _mm256_set1_epi32(0x7fff0000)));
+      return _mm256_and_ps(rounded, _mm256_castsi256_ps(kept));
     };
     return {half(x.lo), half(x.hi)};
   }
-  static void store_pairs(bf16* p, V first, V second) {
+  // 32 values one after another, and 16 pairs.
+  static void store_rounded(bf16* p, V lower, V upper) {
+    const auto store_half = [](bf16* to, V x) {
+      const V rounded = round_to_bf16(x);
+      const __m256i packed =
+          _mm256_packus_epi32(_mm256_srli_epi32(_mm256_castps_si256(rounded.lo), 16),
+                              _mm256_srli_epi32(_mm256_castps_si256(rounded.hi), 16));
+      _mm256_storeu_si256(reinterpret_cast<__m256i*>(to), _mm256_permute4x64_epi64(packed, 0xd8));
+    };
+    store_half(p, lower);
+    store_half(p + 16, upper);
+  }
+  static void store_rounded(Bf16Pair* p, V first, V second) {
     const V a = round_to_bf16(first), b = round_to_bf16(second);
     const auto join = [](__m256 low, __m256 high) {
       return _mm256_or_si256(_mm256_srli_epi32(_mm256_castps_si256(low), 16),
@@ -94,6 +116,8 @@ struct Avx2 {
   static V fma(V a, V b, V c) {
     return {_mm256_fmadd_ps(a.lo, b.lo, c.lo), _mm256_fmadd_ps(a.hi, b.hi, c.hi)};
   }
+  // As canonical/dot_chain.hpp.
+  static V fma(Pairs a, Pairs b, V c) { return fma(a.first, b.first, fma(a.second, b.second, c)); }
   static V sqrt(V a) { return {_mm256_sqrt_ps(a.lo), _mm256_sqrt_ps(a.hi)}; }
   static V max(V a, V b) { return {_mm256_max_ps(a.lo, b.lo), _mm256_max_ps(a.hi, b.hi)}; }
   static V min(V a, V b) { return {_mm256_min_ps(a.lo, b.lo), _mm256_min_ps(a.hi, b.hi)}; }
@@ -124,6 +148,15 @@ struct Avx2 {
     float lanes[16];
     store(lanes, x);
     for (int i = 0; i < n; ++i) sums[i] += to_fixed(lanes[i]);
+  }
+
+ private:
+  static Pairs taken_apart(__m256i lo, __m256i hi) {
+    const __m256i upper = _mm256_set1_epi32(-65536);
+    return {{_mm256_castsi256_ps(_mm256_slli_epi32(lo, 16)),
+             _mm256_castsi256_ps(_mm256_slli_epi32(hi, 16))},
+            {_mm256_castsi256_ps(_mm256_and_si256(lo, upper)),
+             _mm256_castsi256_ps(_mm256_and_si256(hi, upper))}};
   }
 };
 

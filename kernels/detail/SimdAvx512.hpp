@@ -7,6 +7,7 @@
 
 #include <immintrin.h>
 
+#include <bit>
 #include <cstdint>
 
 #include "base/Bf16.hpp"
@@ -16,11 +17,16 @@ namespace taper::detail {
 
 struct Avx512 {
   using V = __m512;
+  struct Pairs {
+    V first, second;
+  };
   static constexpr const char* kName = "avx512";
   static constexpr int kProductVectors = 4;  // vectors of columns in registers in a panel product
   static constexpr int kProductRows = 6;
   static constexpr int kPairVectors = 2;  // the same of a product of pairs, with twice the chains
   static constexpr int kPairRows = 6;
+  static constexpr int kDotVectors = 2;  // the same of a product of dot products
+  static constexpr int kDotRows = 6;
 
   static V zero() { return _mm512_setzero_ps(); }
   static V set1(float x) { return _mm512_set1_ps(x); }
@@ -29,23 +35,33 @@ struct Avx512 {
     const __m256i half = _mm256_loadu_si256(reinterpret_cast<const __m256i*>(p));
     return _mm512_castsi512_ps(_mm512_slli_epi32(_mm512_cvtepu16_epi32(half), 16));
   }
-  // Sixteen pairs: the first of each, and the second.
-  static void load_pairs(const bf16* p, V& first, V& second) {
-    const __m512i pairs = _mm512_loadu_si512(p);
-    first = _mm512_castsi512_ps(_mm512_slli_epi32(pairs, 16));
-    second = _mm512_castsi512_ps(_mm512_and_si512(pairs, _mm512_set1_epi32(-65536)));
+  // Sixteen pairs.
+  static Pairs load(const Bf16Pair* p) { return taken_apart(_mm512_loadu_si512(p)); }
+  static Pairs set1(Bf16Pair x) {
+    return taken_apart(_mm512_set1_epi32(std::bit_cast<std::int32_t>(x)));
   }
-  // As to_bf16().
+  // As to_operand().
   static V round_to_bf16(V x) {
     const __m512i bits = _mm512_castps_si512(x);
     const __m512i odd = _mm512_and_si512(_mm512_srli_epi32(bits, 16), _mm512_set1_epi32(1));
     const __m512i up = _mm512_add_epi32(_mm512_add_epi32(bits, _mm512_set1_epi32(0x7fff)), odd);
     const __m512i nan = _mm512_or_si512(bits, _mm512_set1_epi32(0x400000));
     const __mmask16 is_nan = _mm512_cmp_ps_mask(x, x, _CMP_UNORD_Q);
-    return _mm512_castsi512_ps(
-        _mm512_and_si512(_mm512_mask_blend_epi32(is_nan, up, nan), _mm512_set1_epi32(-65536)));
+    const __mmask16 is_tiny = _mm512_testn_epi32_mask(bits, _mm512_set1_epi32(0x7f800000));
+    const __m512i rounded = _mm512_mask_and_epi32(_mm512_mask_blend_epi32(is_nan, up, nan), is_tiny,
+                                                  bits, _mm512_set1_epi32(INT32_MIN));
+    return _mm512_castsi512_ps(_mm512_and_si512(rounded, _mm512_set1_epi32(-65536)));
   }
-  static void store_pairs(bf16* p, V first, V second) {
+  // 32 values one after another, and 16 pairs.
+  static void store_rounded(bf16* p, V lower, V upper) {
+    const auto store_half = [](bf16* to, V x) {
+      const __m512i bits = _mm512_srli_epi32(_mm512_castps_si512(round_to_bf16(x)), 16);
+      _mm256_storeu_si256(reinterpret_cast<__m256i*>(to), _mm512_cvtepi32_epi16(bits));
+    };
+    store_half(p, lower);
+    store_half(p + 16, upper);
+  }
+  static void store_rounded(Bf16Pair* p, V first, V second) {
     const __m512i low = _mm512_srli_epi32(_mm512_castps_si512(round_to_bf16(first)), 16);
     _mm512_storeu_si512(p, _mm512_or_si512(low, _mm512_castps_si512(round_to_bf16(second))));
   }
@@ -61,6 +77,8 @@ struct Avx512 {
   static V mul(V a, V b) { return _mm512_mul_ps(a, b); }
   static V div(V a, V b) { return _mm512_div_ps(a, b); }
   static V fma(V a, V b, V c) { return _mm512_fmadd_ps(a, b, c); }
+  // As canonical/dot_chain.hpp.
+  static V fma(Pairs a, Pairs b, V c) { return fma(a.first, b.first, fma(a.second, b.second, c)); }
   static V sqrt(V a) { return _mm512_sqrt_ps(a); }
   // Second operand where either is NaN.
   static V max(V a, V b) { return _mm512_max_ps(a, b); }
@@ -102,6 +120,10 @@ struct Avx512 {
   }
 
  private:
+  static Pairs taken_apart(__m512i pairs) {
+    return {_mm512_castsi512_ps(_mm512_slli_epi32(pairs, 16)),
+            _mm512_castsi512_ps(_mm512_and_si512(pairs, _mm512_set1_epi32(-65536)))};
+  }
   static void add_eight(Fixed* sums, __m256 units, unsigned valid, unsigned wanted) {
     const __m512i none = _mm512_set1_epi64(kNoFixed.units);
     const __m512i limit = _mm512_set1_epi64(kFixedLimit);

@@ -15,11 +15,16 @@ struct Scalar {
   struct V {
     float lane[16];
   };
+  struct Pairs {
+    V first, second;
+  };
   static constexpr const char* kName = "scalar";
   static constexpr int kProductVectors = 1;
   static constexpr int kProductRows = 2;
   static constexpr int kPairVectors = 1;
   static constexpr int kPairRows = 2;
+  static constexpr int kDotVectors = 1;
+  static constexpr int kDotRows = 2;
 
   template <class F>
   static V make(F f) {
@@ -38,19 +43,25 @@ struct Scalar {
   static V load(const bf16* p) {
     return make([&](int i) { return to_float(p[i]); });
   }
-  // Sixteen pairs: the first of each, and the second.
-  static void load_pairs(const bf16* p, V& first, V& second) {
-    first = make([&](int i) { return to_float(p[2 * i]); });
-    second = make([&](int i) { return to_float(p[2 * i + 1]); });
+  // Sixteen pairs.
+  static Pairs load(const Bf16Pair* p) {
+    return {make([&](int i) { return to_float(p[i].first); }),
+            make([&](int i) { return to_float(p[i].second); })};
   }
+  static Pairs set1(Bf16Pair x) { return {set1(to_float(x.first)), set1(to_float(x.second))}; }
+  // As to_operand().
   static V round_to_bf16(V x) {
-    return make([&](int i) { return to_float(to_bf16(x.lane[i])); });
+    return make([&](int i) { return to_float(to_operand(x.lane[i])); });
   }
-  static void store_pairs(bf16* p, V first, V second) {
+  // 32 values one after another, and 16 pairs.
+  static void store_rounded(bf16* p, V lower, V upper) {
     for (int i = 0; i < 16; ++i) {
-      p[2 * i] = to_bf16(first.lane[i]);
-      p[2 * i + 1] = to_bf16(second.lane[i]);
+      p[i] = to_operand(lower.lane[i]);
+      p[i + 16] = to_operand(upper.lane[i]);
     }
+  }
+  static void store_rounded(Bf16Pair* p, V first, V second) {
+    for (int i = 0; i < 16; ++i) p[i] = {to_operand(first.lane[i]), to_operand(second.lane[i])};
   }
   static void store(float* p, V x) { store_n(p, x, 16); }
   static V load_n(const float* p, int n) {
@@ -77,6 +88,10 @@ struct Scalar {
   }
   static V fma(V a, V b, V c) {
     return make([&](int i) { return __builtin_fmaf(a.lane[i], b.lane[i], c.lane[i]); });
+  }
+  // As canonical/dot_chain.hpp.
+  static V fma(const Pairs& a, const Pairs& b, V c) {
+    return fma(a.first, b.first, fma(a.second, b.second, c));
   }
   static V sqrt(V a) {
     return make([&](int i) { return __builtin_sqrtf(a.lane[i]); });

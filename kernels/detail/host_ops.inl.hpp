@@ -8,6 +8,7 @@
 #include "kernels/detail/HostOps.hpp"
 #include "kernels/detail/attention.inl.hpp"
 #include "kernels/detail/attention_backward.inl.hpp"
+#include "kernels/detail/dot_product.inl.hpp"
 #include "kernels/detail/pair_product.inl.hpp"
 #include "kernels/detail/product.inl.hpp"
 #include "kernels/detail/rows.inl.hpp"
@@ -19,6 +20,7 @@ constexpr HostOps make_host_ops() {
   return {S::kName,
           product_task<S>,
           pair_product_task<S>,
+          dot_product_task<S>,
           attention_task<S>,
           attention_chunks_task<S>,
           merge_chunks_task<S>,

@@ -11,12 +11,10 @@
 
 namespace taper::detail {
 
-// Inputs that all rows of a task share before the next ones are read: their weights, 16 KiB, stay
-// in the first-level cache while rows pass by. Few rows read weights once anyway, and are better
-// off with longer stretches of them.
-inline constexpr int kPairWindow = 128;
-inline constexpr int kFewRowsWindow = kTaskRows * kPairWindow / kFewRows;
-static_assert(kFewRowsWindow % kPairBlock == 0);
+// Inputs that all rows of a task share before the next ones are read: their weights, 24 KiB, stay
+// in the first-level cache while rows pass by.
+inline constexpr int kPairWindow = 192;
+static_assert(kPairWindow % kPairBlock == 0);
 
 // How rounded inputs of rows lie: row by row, `stride` apart, or input by input, kTaskRows apart.
 enum class PairStrip { kByRows, kByInputs };
@@ -28,28 +26,28 @@ inline float strip_value(const float* a, std::int64_t stride, int r, int k) {
 // Extends the sums of R rows x N vectors of columns by so many blocks. They wait in `top`, rows 64
 // apart: registers hold the two chains of each. Merges are those of extend_block().
 template <class S, int R, int N, PairStrip strip, class... A>
-inline void extend_pairs(const float* a, std::int64_t stride, const bf16* w, int blocks, bool fresh,
-                         float* top, int merges, std::int64_t level, A&... ahead) {
+inline void extend_pairs(const float* a, std::int64_t stride, const Bf16Pair* w, int blocks,
+                         bool fresh, float* top, int merges, std::int64_t level, A&... ahead) {
   constexpr int kStep = strip == PairStrip::kByRows ? kPairBlock : kPairBlock * kTaskRows;
-  for (int b = 0; b < blocks; ++b, a += kStep, w += kPairBlock * kPanel) {
+  for (int b = 0; b < blocks; ++b, a += kStep, w += kPairBlock / 2 * kPanel) {
     typename S::V even[R][N], odd[R][N];
 #pragma GCC unroll 8
     for (int r = 0; r < R; ++r)
 #pragma GCC unroll 4
       for (int j = 0; j < N; ++j) even[r][j] = odd[r][j] = S::zero();
     for (int k = 0; k < kPairBlock; k += 2) {
-      if (k % Ahead<S>::kStep == 0) (ahead.fetch(), ...);
-      typename S::V w_even[N], w_odd[N];
+      (ahead.fetch(), ...);
+      typename S::Pairs column[N];
 #pragma GCC unroll 4
-      for (int j = 0; j < N; ++j) S::load_pairs(w + k * kPanel + 32 * j, w_even[j], w_odd[j]);
+      for (int j = 0; j < N; ++j) column[j] = S::load(w + k / 2 * kPanel + 16 * j);
 #pragma GCC unroll 8
       for (int r = 0; r < R; ++r) {
         const typename S::V x_even = S::set1(strip_value<strip>(a, stride, r, k));
         const typename S::V x_odd = S::set1(strip_value<strip>(a, stride, r, k + 1));
 #pragma GCC unroll 4
         for (int j = 0; j < N; ++j) {
-          even[r][j] = S::fma(x_even, w_even[j], even[r][j]);
-          odd[r][j] = S::fma(x_odd, w_odd[j], odd[r][j]);
+          even[r][j] = S::fma(x_even, column[j].first, even[r][j]);
+          odd[r][j] = S::fma(x_odd, column[j].second, odd[r][j]);
         }
       }
     }
@@ -74,65 +72,48 @@ inline void extend_pairs(const float* a, std::int64_t stride, const bf16* w, int
   }
 }
 
-// A block of n inputs from rows of a plain matrix, of which only the first `columns` columns are
-// there, rounded to bf16, in pairs, with zeros beyond.
+static constexpr int in_blocks(int inputs) {
+  return (inputs + kPairBlock - 1) / kPairBlock;
+}
+
+// strip (padded / 2, width): pairs of successive rows of a plain matrix, of which n rows and
+// `columns` columns are there, rounded to bf16, with zeros beyond; `filled` columns of it.
 template <class S>
-inline void fill_pair_block(bf16* block, const float* w, std::int64_t w_k, int n, int columns) {
+inline void fill_pairs(Bf16Pair* strip, int width, int filled, const float* m, std::int64_t step,
+                       int n, int padded, int columns) {
   const auto load = [&](int k, int c) {
     const int lanes = columns - c < 16 ? columns - c : 16;
-    return k < n && lanes > 0 ? S::load_n(w + k * w_k + c, lanes) : S::zero();
+    return k < n && lanes > 0 ? S::load_n(m + k * step + c, lanes) : S::zero();
   };
-  for (int k = 0; k < kPairBlock; k += 2)
-    for (int c = 0; c < kPanel; c += 16)
-      S::store_pairs(block + k * kPanel + 2 * c, load(k, c), load(k + 1, c));
+  for (int k = 0; k < padded; k += 2, strip += width)
+    for (int c = 0; c < filled; c += 16) S::store_rounded(strip + c, load(k, c), load(k + 1, c));
 }
 
-// Weights of the n inputs of a leaf from k0 on, in whole blocks of pairs: where they are packed, or
-// else brought into `strip`. n is what next_inputs() says: only the end of a leaf is no whole
-// block.
+// Weights of the n inputs of a leaf from k on, in whole multiples of `unit` inputs, all in pairs:
+// where they are packed, or else brought into `strip`. Of packed ones, only the end of a leaf is no
+// whole multiple, and less than one.
 template <class S>
-inline const bf16* pair_weights(const ProductArgs& args, int panel, int leaf, int k0, int n,
-                                int columns, bf16* strip) {
-  const std::int64_t w_at = panel * args.w_panel + leaf * args.w_leaf;
+inline const Bf16Pair* pair_weights(const TaskPart& part, int leaf, int k, int n, int unit,
+                                    Bf16Pair* strip) {
+  const ProductArgs& args = part.args;
   if (!args.w_is_bf16) {
-    const float* weights = static_cast<const float*>(args.w) + w_at + k0 * args.w_k;
-    for (int k = 0; k < n; k += kPairBlock)
-      fill_pair_block<S>(strip + k * kPanel, weights + k * args.w_k, args.w_k, n - k, columns);
+    fill_pairs<S>(strip, kPanel, kPanel, part.w<float>(leaf, k), args.w_k, n,
+                  (n + unit - 1) / unit * unit, part.columns);
     return strip;
   }
-  const bf16* weights = static_cast<const bf16*>(args.w) + w_at + std::int64_t{k0} * kPanel;
-  if (n % kPairBlock == 0) return weights;
+  const bf16* weights = part.w<bf16>(leaf, k);
+  if (n % unit == 0) return reinterpret_cast<const Bf16Pair*>(weights);
   const bool ends_panel =
-      leaf * args.w_leaf + std::int64_t{k0 + n} * kPanel == std::int64_t{args.w_inputs} * kPanel;
-  copy_last_block(strip, weights, n, ends_panel);
+      leaf * args.w_leaf + std::int64_t{k + n} * kPanel == std::int64_t{args.w_inputs} * kPanel;
+  copy_last_block(reinterpret_cast<bf16*>(strip), weights, n, ends_panel);
   return strip;
-}
-
-// Calls f.template operator()<R>(row) for blocks of at most S::kPairRows rows.
-template <class S, class F>
-inline void for_pair_rows(int rows, const F& f) {
-  int row = 0;
-  if constexpr (S::kPairRows >= 6) {
-    for (; row + 6 <= rows; row += 6) f.template operator()<6>(row);
-    for (; row + 4 <= rows; row += 4) f.template operator()<4>(row);
-  }
-  if constexpr (S::kPairRows >= 3)
-    for (; row + 3 <= rows; row += 3) f.template operator()<3>(row);
-  for (; row + 2 <= rows; row += 2) f.template operator()<2>(row);
-  for (; row < rows; ++row) f.template operator()<1>(row);
-}
-
-// Vectors of columns of a block of R rows: as many chains as the latency of the processor asks for.
-template <class S, int R>
-constexpr int pair_vectors() {
-  return R <= 2 ? S::kPairVectors * 2 : S::kPairVectors;
 }
 
 // strip (rows, stride): n inputs of each row, rounded to bf16, and zeros up to whole blocks.
 template <class S>
 inline void fill_rounded_rows(float* strip, int stride, const float* a, std::int64_t a_row, int n,
                               int rows) {
-  const int whole = (n + kPairBlock - 1) / kPairBlock * kPairBlock;
+  const int whole = in_blocks(n) * kPairBlock;
   for (int r = 0; r < rows; ++r, a += a_row, strip += stride)
     for (int k = 0; k < whole; k += 16) {
       const int lanes = n - k < 0 ? 0 : (n - k < 16 ? n - k : 16);
@@ -143,7 +124,7 @@ inline void fill_rounded_rows(float* strip, int stride, const float* a, std::int
 // strip (kPairWindow, kTaskRows) of a matrix A that is stored by k: rows stand side by side.
 template <class S>
 inline void fill_rounded_columns(float* strip, const float* a, std::int64_t a_k, int n, int rows) {
-  const int whole = (n + kPairBlock - 1) / kPairBlock * kPairBlock;
+  const int whole = in_blocks(n) * kPairBlock;
   for (int k = 0; k < whole; ++k, a += a_k, strip += kTaskRows)
     for (int r = 0; r < rows; r += 16) {
       const int lanes = k >= n ? 0 : (rows - r < 16 ? rows - r : 16);
@@ -151,72 +132,62 @@ inline void fill_rounded_columns(float* strip, const float* a, std::int64_t a_k,
     }
 }
 
-template <class S, PairStrip strip>
-void pair_panel_task(const ProductArgs& args, int row_begin, int row_end, int panel) {
-  alignas(64) float a_strip[kTaskRows * kPairWindow];
-  alignas(64) bf16 w_strip[kPairWindow * kPanel];
-  alignas(64) float stack[kMaxTreeDepth * kLeafRows * kPanel];
-  const int rows = row_end - row_begin;
-  const int columns =
-      args.columns - panel * kPanel < kPanel ? args.columns - panel * kPanel : kPanel;
-  const std::int64_t level = std::int64_t{rows} * kPanel;
-  constexpr bool kByRows = strip == PairStrip::kByRows;
-  const int window = kByRows && args.w_is_bf16 && rows <= kFewRows ? kFewRowsWindow : kPairWindow;
-  if (args.accumulate) load_sums<S>(args, row_begin, rows, panel, stack);
-  float* top = stack;
-  for (int leaf = 0; leaf < args.leaves; ++leaf) {
-    const float* a = args.a + row_begin * args.a_row + leaf * args.a_leaf;
-    const int k_total = leaf + 1 == args.leaves ? args.last_leaf_k : args.leaf_k;
-    const int merges = args.program == nullptr ? 0 : args.program[leaf];
-    for (int k0 = 0, n = 0; k0 < k_total; k0 += n) {
-      n = next_inputs(k_total - k0, window);
-      const int blocks = (n + kPairBlock - 1) / kPairBlock;
-      if constexpr (kByRows)
-        fill_rounded_rows<S>(a_strip, window, a + k0, args.a_row, n, rows);
-      else
-        fill_rounded_columns<S>(a_strip, a + k0 * args.a_k, args.a_k, n, rows);
-      const bf16* from = pair_weights<S>(args, panel, leaf, k0, n, columns, w_strip);
-      const bool fresh = k0 == 0 && !args.accumulate, is_last = k0 + n == k_total;
-      const auto extend = [&]<int R, int N>(int row, int c, auto&... ahead) {
-        if (is_last && c == 0) prefetch_sums(args, row_begin + row, R, panel);
-        extend_pairs<S, R, N, strip>(a_strip + row * (kByRows ? window : 1), window, from + 2 * c,
-                                     blocks, fresh, top + row * kPanel + c, is_last ? merges : 0,
-                                     level, ahead...);
-      };
-      if (rows <= kFewRows) {
-        std::int64_t sweeps = 0;
-        for_pair_rows<S>(rows, [&]<int R>(int) { sweeps += kPanel / 16 / pair_vectors<S, R>(); });
-        const std::int64_t bytes =
-            from == w_strip ? 0 : std::int64_t{n} * kPanel * static_cast<int>(sizeof(bf16));
-        Ahead<S> ahead(from + std::int64_t{n} * kPanel, bytes,
-                       sweeps * blocks * (kPairBlock / Ahead<S>::kStep));
-        for_pair_rows<S>(rows, [&]<int R>(int row) {
-          constexpr int N = pair_vectors<S, R>();
-          for (int c = 0; c < columns; c += 16 * N) extend.template operator()<R, N>(row, c, ahead);
-        });
-      } else {
-        constexpr int kStep = 16 * pair_vectors<S, 1>();
-        for (int c = 0; c < columns; c += kStep)
-          for_pair_rows<S>(rows, [&]<int R>(int row) {
-            constexpr int N = pair_vectors<S, R>();
-            for (int at = c; at < c + kStep && at < columns; at += 16 * N)
-              extend.template operator()<R, N>(row, at);
-          });
-      }
-    }
-    top += (1 - merges) * level;
+// The operands of a task in Arithmetic::kBf16, some values of k of them at a time.
+template <class Set, PairStrip strip>
+class PairOperands {
+  static constexpr bool kByRows = strip == PairStrip::kByRows;
+
+ public:
+  using S = Set;
+  static constexpr bool kAsksAhead = true;
+  static constexpr int kMostRows = S::kPairRows;
+  // As many chains as the latency of the processor asks for.
+  template <int R>
+  static constexpr int kVectors = R <= 2 ? S::kPairVectors * 2 : S::kPairVectors;
+  static constexpr int kColumnStep = kVectors<1>;
+
+  explicit PairOperands(const TaskPart& part) : part_(part) {}
+
+  int take(int leaf, int k, int left) {
+    const int n = next_inputs(left, kPairWindow);
+    blocks_ = in_blocks(n);
+    if constexpr (kByRows)
+      fill_rounded_rows<S>(a_strip_, kPairWindow, part_.a(leaf, k), part_.args.a_row, n,
+                           part_.rows);
+    else
+      fill_rounded_columns<S>(a_strip_, part_.a(leaf, k), part_.args.a_k, n, part_.rows);
+    w_ = pair_weights<S>(part_, leaf, k, n, kPairBlock, w_strip_);
+    return n;
   }
-  if (args.fixed != nullptr)
-    add_fixed_sums<S>(args, row_begin, rows, panel, stack);
-  else
-    store_sums<S>(args, row_begin, rows, panel, stack);
-}
+
+  NextWeights next_weights() const {
+    const int pairs = blocks_ * kPairBlock / 2;
+    const bool is_packed = w_ != w_strip_;
+    return {w_ + pairs * kPanel,
+            is_packed ? pairs * kPanel * static_cast<int>(sizeof(Bf16Pair)) : 0, pairs};
+  }
+
+  template <int R, int N, class... Next>
+  void extend(int row, int c, bool fresh, float* top, int merges, std::int64_t level,
+              Next&... ahead) const {
+    extend_pairs<S, R, N, strip>(a_strip_ + row * (kByRows ? kPairWindow : 1), kPairWindow, w_ + c,
+                                 blocks_, fresh, top, merges, level, ahead...);
+  }
+
+ private:
+  TaskPart part_;
+  int blocks_ = 0;
+  const Bf16Pair* w_ = nullptr;
+  alignas(64) float a_strip_[kTaskRows * kPairWindow];
+  alignas(64) Bf16Pair w_strip_[kPairWindow / 2 * kPanel];
+};
 
 // As product_task(). Packed weights are in pairs (PairPanel.hpp).
 template <class S>
 void pair_product_task(const ProductArgs& args, int row_begin, int row_end, int panel) {
-  args.a_k == 1 ? pair_panel_task<S, PairStrip::kByRows>(args, row_begin, row_end, panel)
-                : pair_panel_task<S, PairStrip::kByInputs>(args, row_begin, row_end, panel);
+  args.a_k == 1
+      ? panel_task<PairOperands<S, PairStrip::kByRows>>(args, row_begin, row_end, panel)
+      : panel_task<PairOperands<S, PairStrip::kByInputs>>(args, row_begin, row_end, panel);
 }
 
 }  // namespace taper::detail

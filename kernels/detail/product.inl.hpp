@@ -9,14 +9,12 @@
 
 namespace taper::detail {
 
-// Lines of the weights that will be needed next, asked for bit by bit while others are multiplied:
-// memory would else rest while rows beyond the first ones are computed from the second-level cache.
-template <class S>
+// Lines of the weights that will be needed next, asked for a few at each step while others are
+// multiplied: memory would else rest while rows beyond the first ones are computed from caches, and
+// many lines at once would wait for one another.
 class Ahead {
  public:
-  static constexpr int kStep = 8;  // values of k between two calls of fetch()
-
-  // `bytes` from `next` on, in so many calls; none if there is nothing to multiply.
+  // `bytes` from `next` on, in so many calls of fetch(); none if there is nothing to multiply.
   Ahead(const void* next, std::int64_t bytes, std::int64_t calls)
       : next_(static_cast<const char*>(next)),
         end_(next_ + bytes),
@@ -24,7 +22,7 @@ class Ahead {
 
   void fetch() {
     for (due_ += rate_; due_ >= 256 && next_ < end_; due_ -= 256, next_ += kLine)
-      __builtin_prefetch(next_, 0, 2);
+      __builtin_prefetch(next_);
   }
 
  private:
@@ -34,31 +32,22 @@ class Ahead {
   int rate_, due_ = 0;  // lines per call, in 1/256
 };
 
-// Chains of R rows x N vectors of columns over n values of k. `w` points at the first column.
-template <class S, int R, int N, class W>
-inline void extend_chains(const float* a, std::int64_t a_row, std::int64_t a_k, const W* w, int n,
-                          typename S::V (&acc)[R][N]) {
+// Chains of R rows x N vectors of columns over n steps of k: inputs, or pairs of them. `w` points
+// at the first column. Asks for what comes next.
+template <class S, int R, int N, class A, class W, class... Next>
+inline void extend_chains(const A* a, std::int64_t a_row, std::int64_t a_k, const W* w, int n,
+                          typename S::V (&acc)[R][N], Next&... ahead) {
   for (int k = 0; k < n; ++k) {
-    typename S::V column[N];
+    (ahead.fetch(), ...);
+    decltype(S::load(w)) column[N];
 #pragma GCC unroll 4
     for (int j = 0; j < N; ++j) column[j] = S::load(w + k * kPanel + 16 * j);
 #pragma GCC unroll 8
     for (int r = 0; r < R; ++r) {
-      const typename S::V x = S::set1(a[r * a_row + k * a_k]);
+      const auto x = S::set1(a[r * a_row + k * a_k]);
 #pragma GCC unroll 4
       for (int j = 0; j < N; ++j) acc[r][j] = S::fma(x, column[j], acc[r][j]);
     }
-  }
-}
-
-// The same, asking for what comes next.
-template <class S, int R, int N, class W>
-inline void extend_chains(const float* a, std::int64_t a_row, std::int64_t a_k, const W* w, int n,
-                          typename S::V (&acc)[R][N], Ahead<S>& ahead) {
-  constexpr int kStep = Ahead<S>::kStep;
-  for (; n > 0; n -= kStep, a += kStep * a_k, w += kStep * kPanel) {
-    ahead.fetch();
-    extend_chains<S, R, N, W>(a, a_row, a_k, w, n < kStep ? n : kStep, acc);
   }
 }
 
@@ -68,18 +57,18 @@ static inline int valid_lanes(const ProductArgs& args, int column) {
   return n < 0 ? 0 : (n > 16 ? 16 : n);
 }
 
-// Extends the chains of R rows over n values of k. They wait in `top`, rows 64 apart; when a leaf
+// Extends the chains of R rows over n steps of k. They wait in `top`, rows 64 apart; when a leaf
 // is whole, `merges` lower sums are added to it, `level` floats apart each, and the result stands
 // where the last of them stood.
-template <class S, int R, int N, class W, class... A>
-inline void extend_block(const float* a, std::int64_t a_row, std::int64_t a_k, const W* w, int n,
-                         bool fresh, float* top, int merges, std::int64_t level, A&... ahead) {
+template <class S, int R, int N, class A, class W, class... Next>
+inline void extend_block(const A* a, std::int64_t a_row, std::int64_t a_k, const W* w, int n,
+                         bool fresh, float* top, int merges, std::int64_t level, Next&... ahead) {
   typename S::V acc[R][N];
 #pragma GCC unroll 8
   for (int r = 0; r < R; ++r)
 #pragma GCC unroll 4
     for (int j = 0; j < N; ++j) acc[r][j] = fresh ? S::zero() : S::load(top + r * kPanel + 16 * j);
-  extend_chains<S, R, N, W>(a, a_row, a_k, w, n, acc, ahead...);
+  extend_chains<S, R, N>(a, a_row, a_k, w, n, acc, ahead...);
   for (; merges > 0; --merges) {
     top -= level;
 #pragma GCC unroll 8
@@ -93,31 +82,27 @@ inline void extend_block(const float* a, std::int64_t a_row, std::int64_t a_k, c
     for (int j = 0; j < N; ++j) S::store(top + r * kPanel + 16 * j, acc[r][j]);
 }
 
-// Calls f.template operator()<R>(row) for blocks of rows, the largest first.
-template <class S, class F>
+// Calls f.template operator()<R>(row) for blocks of at most `most` rows, the largest first.
+template <int most, class F>
 inline void for_row_blocks(int rows, const F& f) {
   int row = 0;
-  if constexpr (S::kProductRows >= 6) {
+  if constexpr (most >= 6) {
     for (; row + 6 <= rows; row += 6) f.template operator()<6>(row);
-    if (row + 4 <= rows) {
-      f.template operator()<4>(row);
-      row += 4;
-    }
-    if (row + 3 <= rows) {
-      f.template operator()<3>(row);
-      row += 3;
-    }
+    for (; row + 4 <= rows; row += 4) f.template operator()<4>(row);
   }
+  if constexpr (most >= 3)
+    for (; row + 3 <= rows; row += 3) f.template operator()<3>(row);
   for (; row + 2 <= rows; row += 2) f.template operator()<2>(row);
   for (; row < rows; ++row) f.template operator()<1>(row);
 }
 
-// Vectors of columns that a block of R rows has in registers: few rows leave room for more, and
-// need more for as many chains at once as the processor's latency asks for.
-template <class S, int R>
+// Vectors of columns that a block of R rows has in registers, where many rows have `least`: few
+// rows leave room for more, and need more for as many chains at once as the processor's latency
+// asks for.
+template <int least, int R>
 constexpr int block_vectors() {
   constexpr int kChains = 6;
-  int vectors = S::kProductVectors;
+  int vectors = least;
   while (vectors < kPanel / 16 && R * vectors * 2 <= kChains) vectors *= 2;
   return vectors;
 }
@@ -209,65 +194,135 @@ inline void load_sums(const ProductArgs& args, int row_begin, int rows, int pane
     }
 }
 
-template <class S, class W>
+// The rows and columns of one task.
+struct TaskPart {
+  const ProductArgs& args;
+  int row_begin, rows, panel, columns;
+
+  const float* a(int leaf, int k) const {
+    return args.a + row_begin * args.a_row + leaf * args.a_leaf + k * args.a_k;
+  }
+  template <class W>
+  const W* w(int leaf, int k) const {
+    return static_cast<const W*>(args.w) + panel * args.w_panel + leaf * args.w_leaf + k * args.w_k;
+  }
+};
+
+// Packed weights that follow in memory, and the steps of a sweep over columns, which may ask for
+// some at each.
+struct NextWeights {
+  const void* begin;
+  std::int64_t bytes, steps;
+};
+
+// The operands of a task in Arithmetic::kF32: as they lie, or a few values of k of them at a time.
+template <class Set, class W>
+class ChainOperands {
+ public:
+  using S = Set;
+  static constexpr int kMostRows = S::kProductRows;       // of a block
+  static constexpr int kColumnStep = S::kProductVectors;  // vectors that many rows share
+  static constexpr bool kAsksAhead = false;
+  template <int R>
+  static constexpr int kVectors = block_vectors<S::kProductVectors, R>();
+
+  explicit ChainOperands(const TaskPart& part)
+      : part_(part), packed_(part.args.w_k == kPanel), by_rows_(part.args.a_k == 1) {}
+
+  // Makes ready the next inputs of a leaf, from k on, of `left` ones; returns how many.
+  int take(int leaf, int k, int left) {
+    const ProductArgs& args = part_.args;
+    const int window = packed_ && by_rows_ ? kWindowK : kStripK;
+    n_ = left < window ? left : window;
+    w_ = part_.w<W>(leaf, k);
+    if constexpr (std::is_same_v<W, float>) {
+      if (!packed_) {
+        fill_strip<S>(w_strip_, w_, args.w_k, n_, part_.columns);
+        w_ = w_strip_;
+      }
+    }
+    a_ = part_.a(leaf, k);
+    a_k_ = args.a_k;
+    if (!by_rows_) {
+      fill_rows<S>(a_strip_, a_, a_k_, n_, part_.rows);
+      a_ = a_strip_;
+      a_k_ = kTaskRows;
+    }
+    return n_;
+  }
+
+  NextWeights next_weights() const {
+    return {w_ + n_ * kPanel, packed_ ? n_ * kPanel * static_cast<int>(sizeof(W)) : 0, n_};
+  }
+
+  // Extends the chains of R rows x N vectors from (row, column c) on by what was taken.
+  template <int R, int N, class... Next>
+  void extend(int row, int c, bool fresh, float* top, int merges, std::int64_t level,
+              Next&... ahead) const {
+    extend_block<S, R, N>(a_ + row * part_.args.a_row, part_.args.a_row, a_k_, w_ + c, n_, fresh,
+                          top, merges, level, ahead...);
+  }
+
+ private:
+  TaskPart part_;
+  bool packed_, by_rows_;
+  int n_ = 0;
+  const W* w_ = nullptr;
+  const float* a_ = nullptr;
+  std::int64_t a_k_ = 1;
+  alignas(64) float w_strip_[kStripK * kPanel];
+  alignas(64) float a_strip_[kStripK * kTaskRows];
+};
+
+template <class Operands>
 inline void panel_task(const ProductArgs& args, int row_begin, int row_end, int panel) {
-  alignas(64) float strip[kStripK * kPanel];
-  alignas(64) float a_strip[kStripK * kTaskRows];
+  using S = typename Operands::S;
   alignas(64) float
       stack[kMaxTreeDepth * kLeafRows * kPanel];  // (depth, rows, 64); deeper levels stay untouched
   const int rows = row_end - row_begin;
   const int columns =
       args.columns - panel * kPanel < kPanel ? args.columns - panel * kPanel : kPanel;
   const std::int64_t level = std::int64_t{rows} * kPanel;
-  const bool packed = args.w_k == kPanel, by_rows = args.a_k == 1;
-  const int window = packed && by_rows ? kWindowK : kStripK;
+  Operands operands(TaskPart{args, row_begin, rows, panel, columns});
   if (args.accumulate) load_sums<S>(args, row_begin, rows, panel, stack);
   float* top = stack;
   for (int leaf = 0; leaf < args.leaves; ++leaf) {
-    const W* w = static_cast<const W*>(args.w) + panel * args.w_panel + leaf * args.w_leaf;
-    const float* a = args.a + row_begin * args.a_row + leaf * args.a_leaf;
     const int k_total = leaf + 1 == args.leaves ? args.last_leaf_k : args.leaf_k;
     const int merges = args.program == nullptr ? 0 : args.program[leaf];
-    for (int k0 = 0; k0 == 0 || k0 < k_total; k0 += window) {
-      const int n = k_total - k0 < window ? k_total - k0 : window;
-      const W* from = w + k0 * args.w_k;
-      if constexpr (std::is_same_v<W, float>) {
-        if (!packed) {
-          fill_strip<S>(strip, from, args.w_k, n, columns);
-          from = strip;
-        }
-      }
-      const float* rows_of_a = a + k0 * args.a_k;
-      std::int64_t a_k = args.a_k;
-      if (!by_rows) {
-        fill_rows<S>(a_strip, rows_of_a, a_k, n, rows);
-        rows_of_a = a_strip;
-        a_k = kTaskRows;
-      }
-      const bool fresh = k0 == 0 && !args.accumulate, whole = k0 + n == k_total;
+    int k = 0;
+    do {
+      const int n = operands.take(leaf, k, k_total - k);
+      const bool fresh = k == 0 && !args.accumulate, whole = k + n == k_total;
       const auto extend = [&]<int R, int N>(int row, int c, auto&... ahead) {
         if (whole && c == 0) prefetch_sums(args, row_begin + row, R, panel);
-        extend_block<S, R, N, W>(rows_of_a + row * args.a_row, args.a_row, a_k, from + c, n, fresh,
-                                 top + row * kPanel + c, whole ? merges : 0, level, ahead...);
+        operands.template extend<R, N>(row, c, fresh, top + row * kPanel + c, whole ? merges : 0,
+                                       level, ahead...);
       };
       if (rows <= kFewRows) {
         std::int64_t sweeps = 0;
-        for_row_blocks<S>(rows, [&]<int R>(int) { sweeps += kPanel / 16 / block_vectors<S, R>(); });
-        // What follows in memory: the next window, leaf or panel.
-        const std::int64_t bytes = packed ? n * kPanel * static_cast<int>(sizeof(W)) : 0;
-        Ahead<S> ahead(from + n * kPanel, bytes,
-                       sweeps * ((n + Ahead<S>::kStep - 1) / Ahead<S>::kStep));
-        for_row_blocks<S>(rows, [&]<int R>(int row) {
-          constexpr int N = block_vectors<S, R>();
+        for_row_blocks<Operands::kMostRows>(
+            rows, [&]<int R>(int) { sweeps += kPanel / 16 / Operands::template kVectors<R>; });
+        const NextWeights next = operands.next_weights();
+        Ahead ahead(next.begin, next.bytes, sweeps * next.steps);
+        for_row_blocks<Operands::kMostRows>(rows, [&]<int R>(int row) {
+          constexpr int N = Operands::template kVectors<R>;
           for (int c = 0; c < columns; c += 16 * N) extend.template operator()<R, N>(row, c, ahead);
         });
       } else {
-        constexpr int N = S::kProductVectors;
-        for (int c = 0; c < columns; c += 16 * N)
-          for_row_blocks<S>(rows,
-                            [&]<int R>(int row) { extend.template operator()<R, N>(row, c); });
+        constexpr int kStep = Operands::kColumnStep;
+        const NextWeights next = operands.next_weights();
+        Ahead ahead(next.begin, next.bytes, (rows / Operands::kMostRows) * (kPanel / 16 / kStep));
+        for (int c = 0; c < columns; c += 16 * kStep)
+          for_row_blocks<Operands::kMostRows>(rows, [&]<int R>(int row) {
+            if constexpr (Operands::kAsksAhead) ahead.fetch();
+            constexpr int N =
+                Operands::template kVectors<R> < kStep ? Operands::template kVectors<R> : kStep;
+            for (int at = c; at < c + 16 * kStep && at < columns; at += 16 * N)
+              extend.template operator()<R, N>(row, at);
+          });
       }
-    }
+      k += n;
+    } while (k < k_total);
     top += (1 - merges) * level;
   }
   if (args.fixed != nullptr)
@@ -280,8 +335,8 @@ inline void panel_task(const ProductArgs& args, int row_begin, int row_end, int 
 // kLeafRows. Weights in bf16 are packed.
 template <class S>
 void product_task(const ProductArgs& args, int row_begin, int row_end, int panel) {
-  args.w_is_bf16 ? panel_task<S, bf16>(args, row_begin, row_end, panel)
-                 : panel_task<S, float>(args, row_begin, row_end, panel);
+  args.w_is_bf16 ? panel_task<ChainOperands<S, bf16>>(args, row_begin, row_end, panel)
+                 : panel_task<ChainOperands<S, float>>(args, row_begin, row_end, panel);
 }
 
 }  // namespace taper::detail

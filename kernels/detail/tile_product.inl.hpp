@@ -17,21 +17,21 @@ inline constexpr int kTileWindow = 512;  // inputs of which the rows of a task a
 // strip (rows, kTileWindow): n inputs of each row as bf16, and zeros up to whole blocks and tiles.
 static inline void fill_tile_rows(bf16* strip, const float* a, std::int64_t a_row, std::int64_t a_k,
                                   int n, int rows) {
-  const int whole = (n + kPairBlock - 1) / kPairBlock * kPairBlock;
+  const int whole = in_blocks(n) * kPairBlock;
   const int padded = (rows + kTileRows - 1) / kTileRows * kTileRows;
   for (int r = 0; r < padded; ++r, strip += kTileWindow)
     for (int k = 0; k < whole; ++k)
-      strip[k] = r < rows && k < n ? to_bf16(a[r * a_row + k * a_k]) : bf16{};
+      strip[k] = r < rows && k < n ? to_operand(a[r * a_row + k * a_k]) : bf16{};
 }
 
 // Rows of two tiles and columns of two: four tiles of sums, numbers 0 to 3, of which those in the
 // first `row_tiles` count. T is the tile unit: its calls name tiles by number.
 template <class T>
-inline void extend_tiles(const bf16* a, const bf16* w, int blocks, int row_tiles, bool fresh,
+inline void extend_tiles(const bf16* a, const Bf16Pair* w, int blocks, int row_tiles, bool fresh,
                          float* sums) {
   constexpr int kLine = kPanel * static_cast<int>(sizeof(float));
   constexpr int kRowBytes = kTileWindow * static_cast<int>(sizeof(bf16));
-  constexpr int kPairBytes = 2 * kPanel * static_cast<int>(sizeof(bf16));
+  constexpr int kPairBytes = kPanel * static_cast<int>(sizeof(Bf16Pair));
   const bool both = row_tiles > 1;
   float* below = sums + kTileRows * kPanel;
   if (fresh) {
@@ -47,10 +47,10 @@ inline void extend_tiles(const bf16* a, const bf16* w, int blocks, int row_tiles
       T::template load<3>(below + kTileColumns, kLine);
     }
   }
-  for (int b = 0; b < blocks; ++b, a += kPairBlock, w += kPairBlock * kPanel) {
+  for (int b = 0; b < blocks; ++b, a += kPairBlock, w += kPairBlock / 2 * kPanel) {
     T::template load<4>(a, kRowBytes);
     T::template load<6>(w, kPairBytes);
-    T::template load<7>(w + 2 * kTileColumns, kPairBytes);
+    T::template load<7>(w + kTileColumns, kPairBytes);
     T::template add_products<0, 4, 6>();
     T::template add_products<1, 4, 7>();
     if (both) {
@@ -71,7 +71,7 @@ inline void extend_tiles(const bf16* a, const bf16* w, int blocks, int row_tiles
 template <class S, class T>
 void tile_product_task(const ProductArgs& args, int row_begin, int row_end, int panel) {
   alignas(64) bf16 a_strip[kTaskRows * kTileWindow];
-  alignas(64) bf16 w_strip[kTileWindow * kPanel];
+  alignas(64) Bf16Pair w_strip[kTileWindow / 2 * kPanel];
   // Levels have whole tiles of rows: the rows beyond are sums of zeros.
   alignas(64) float stack[kMaxTreeDepth * kLeafRows * kPanel];
   const int rows = row_end - row_begin;
@@ -79,6 +79,7 @@ void tile_product_task(const ProductArgs& args, int row_begin, int row_end, int 
   const int columns =
       args.columns - panel * kPanel < kPanel ? args.columns - panel * kPanel : kPanel;
   const std::int64_t level = std::int64_t{padded} * kPanel;
+  const TaskPart part{args, row_begin, rows, panel, columns};
   T::configure();
   if (args.accumulate) {
     for (std::int64_t i = 0; i < level; ++i) stack[i] = 0.0f;
@@ -86,17 +87,16 @@ void tile_product_task(const ProductArgs& args, int row_begin, int row_end, int 
   }
   float* top = stack;
   for (int leaf = 0; leaf < args.leaves; ++leaf) {
-    const float* a = args.a + row_begin * args.a_row + leaf * args.a_leaf;
     const int k_total = leaf + 1 == args.leaves ? args.last_leaf_k : args.leaf_k;
     for (int k0 = 0, n = 0; k0 < k_total; k0 += n) {
       n = next_inputs(k_total - k0, kTileWindow);
-      const int blocks = (n + kPairBlock - 1) / kPairBlock;
-      fill_tile_rows(a_strip, a + k0 * args.a_k, args.a_row, args.a_k, n, rows);
-      const bf16* from = pair_weights<S>(args, panel, leaf, k0, n, columns, w_strip);
+      const int blocks = in_blocks(n);
+      fill_tile_rows(a_strip, part.a(leaf, k0), args.a_row, args.a_k, n, rows);
+      const Bf16Pair* from = pair_weights<S>(part, leaf, k0, n, kPairBlock, w_strip);
       const bool fresh = k0 == 0 && !args.accumulate;
       for (int c = 0; c < columns; c += 2 * kTileColumns)
         for (int row = 0; row < padded; row += 2 * kTileRows)
-          extend_tiles<T>(a_strip + row * kTileWindow, from + 2 * c, blocks,
+          extend_tiles<T>(a_strip + row * kTileWindow, from + c, blocks,
                           padded - row > kTileRows ? 2 : 1, fresh, top + row * kPanel + c);
     }
     for (int merges = args.program == nullptr ? 0 : args.program[leaf]; merges > 0; --merges) {

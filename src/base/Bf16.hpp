@@ -11,6 +11,11 @@ struct bf16 {
   std::uint16_t bits = 0;
 };
 
+// Two inputs of a product, side by side.
+struct Bf16Pair {
+  bf16 first, second;
+};
+
 // Exact.
 constexpr float to_float(bf16 value) {
   return std::bit_cast<float>(std::uint32_t{value.bits} << 16);
@@ -25,6 +30,13 @@ constexpr bf16 to_bf16(float value) {
   const std::uint32_t u = std::bit_cast<std::uint32_t>(value);
   if ((u & 0x7fffffffu) > 0x7f800000u) return {static_cast<std::uint16_t>((u >> 16) | 0x40u)};
   return {static_cast<std::uint16_t>((u + 0x7fffu + ((u >> 16) & 1u)) >> 16)};
+}
+
+// The same of an activation or a gradient as it enters a product: denormals count as zero there.
+constexpr bf16 to_operand(float value) {
+  const std::uint32_t u = std::bit_cast<std::uint32_t>(value);
+  if ((u & 0x7f800000u) == 0) return {static_cast<std::uint16_t>((u >> 16) & 0x8000u)};
+  return to_bf16(value);
 }
 
 }  // namespace taper

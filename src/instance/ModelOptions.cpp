@@ -24,7 +24,14 @@ std::vector<std::pair<std::string, WeightType>> named_weight_types() {
 }
 
 std::vector<std::pair<std::string, Arithmetic>> named_arithmetics() {
-  return {{"f32", Arithmetic::kF32}, {"bf16", Arithmetic::kBf16}};
+  return {
+      {"f32", Arithmetic::kF32}, {"bf16", Arithmetic::kBf16}, {"bf16-dot", Arithmetic::kBf16Dot}};
+}
+
+std::string to_string(Arithmetic arithmetic) {
+  for (auto& [name, value] : named_arithmetics())
+    if (value == arithmetic) return name;
+  return "";
 }
 
 std::vector<std::pair<std::string, CacheType>> named_cache_types() {
@@ -42,11 +49,14 @@ KvType Numbers::kv_type() const {
 std::vector<std::string> Numbers::problems(const std::string& arithmetic_key,
                                            [[maybe_unused]] const std::string& cache_key) const {
   std::vector<std::string> list;
-  if (arithmetic == Arithmetic::kBf16 && type == WeightType::kF32)
-    list.push_back(arithmetic_key +
-                   " is bf16, but the forward weights are f32 (matrix units multiply bf16 values); "
-                   "set both to one type");
+  if (rounds_operands(arithmetic) && type == WeightType::kF32)
+    list.push_back(arithmetic_key + " is " + to_string(arithmetic) +
+                   ", but the forward weights are f32 (both operands of a product are bf16 in it); "
+                   "set the weights to bf16, or the arithmetic to f32");
 #if defined(TAPER_CUDA)
+  if (arithmetic == Arithmetic::kBf16Dot)
+    list.push_back(arithmetic_key +
+                   " is bf16-dot, which is an arithmetic of CPUs; set it to bf16 or f32 on GPUs");
   const CacheType needed = kv_type() == KvType::kBf16 ? CacheType::kBf16 : CacheType::kF32;
   if (cache != CacheType::kAuto && cache != needed)
     list.push_back(cache_key +

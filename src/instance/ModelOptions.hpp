@@ -33,6 +33,7 @@ struct ModelOptions : Numbers {
 // The values of options, by their names.
 std::vector<std::pair<std::string, WeightType>> named_weight_types();
 std::vector<std::pair<std::string, Arithmetic>> named_arithmetics();
+std::string to_string(Arithmetic arithmetic);
 std::vector<std::pair<std::string, CacheType>> named_cache_types();
 
 // What changes no bit of gradients.

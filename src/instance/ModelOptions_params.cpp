@@ -11,7 +11,8 @@ void describe_model(param::Section& schema, ModelOptions& o) {
            named_weight_types());
   s.choice("Arithmetic", o.arithmetic,
            "Arithmetic of products. f32: the same bits on all machines. bf16: both operands are "
-           "rounded; for matrix units, with the same bits on all CPUs (AMX is used where it is)",
+           "rounded; for matrix units, with the same bits on all CPUs (AMX is used where it is). "
+           "bf16-dot: the same for the dot products of AVX512-BF16, on CPUs alone",
            named_arithmetics());
   s.choice(
       "Cache Type", o.cache,

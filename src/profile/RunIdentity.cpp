@@ -15,6 +15,7 @@
 #include "base/TextFile.hpp"
 #include "base/Version.hpp"
 #include "comm/Collectives.hpp"
+#include "instance/ModelOptions.hpp"
 #include "kernels/attention.hpp"
 #include "session/Startup.hpp"
 
@@ -43,8 +44,8 @@ Facts model_facts(const ModelFiles& files, WeightType type, const Exec& exec) {
               {"dtype", type == WeightType::kBf16 ? "bf16" : "f32"},
               {"kv_dtype", kv_type(exec) == KvType::kBf16 ? "bf16" : "f32"}};
   facts.merge(shape_facts(c));
-  if (exec.arithmetic == Arithmetic::kBf16)
-    facts["arithmetic"] = "bf16";  // else there is no such fact
+  if (rounds_operands(exec.arithmetic))
+    facts["arithmetic"] = to_string(exec.arithmetic);  // else there is no such fact
   return facts;
 }
 

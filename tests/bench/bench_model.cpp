@@ -322,8 +322,7 @@ void print(const BenchOptions& options, const Ranks& ranks,
       "{\"model\": %s, \"dtype\": \"%s\", \"arithmetic\": \"%s\", \"ranks\": %d, \"tp\": %d, "
       "\"threads\": %d",
       Json(options.model).dump().c_str(), options.type == WeightType::kBf16 ? "bf16" : "f32",
-      options.arithmetic == Arithmetic::kBf16 ? "bf16" : "f32", ranks.size(), options.tp,
-      HostExec().concurrency());
+      to_string(options.arithmetic).c_str(), ranks.size(), options.tp, HostExec().concurrency());
   for (const auto& [name, values] : rates) {
     const auto [low, high] = std::minmax_element(values.begin(), values.end());
     std::printf(",\n \"%s\": {\"median\": %.2f, \"min\": %.2f, \"max\": %.2f}", name.c_str(),

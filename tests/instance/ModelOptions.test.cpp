@@ -34,6 +34,24 @@ TEST_CASE("bf16 arithmetic needs bf16 weights") {
   check_problem(options.problems(), {"Model/Arithmetic is bf16"});
 }
 
+TEST_CASE("each arithmetic has a name") {
+  for (const auto& [name, arithmetic] : named_arithmetics()) CHECK(to_string(arithmetic) == name);
+}
+
+TEST_CASE("dot products of bf16 are an arithmetic of CPUs") {
+  Numbers numbers;
+  numbers.arithmetic = Arithmetic::kBf16Dot;
+#if defined(TAPER_CUDA)
+  check_problem(numbers.problems("--arithmetic", "--cache-type"), {"an arithmetic of CPUs"});
+#else
+  CHECK(numbers.problems("--arithmetic", "--cache-type").empty());
+  CHECK(numbers.kv_type() == KvType::kF32);
+#endif
+  numbers.type = WeightType::kF32;
+  check_problem(numbers.problems("--arithmetic", "--cache-type"),
+                {"--arithmetic is bf16-dot", "the forward weights are f32"});
+}
+
 TEST_CASE("the type of the cache is chosen on CPUs, and follows from the arithmetic on GPUs") {
   Numbers numbers;
   numbers.arithmetic = Arithmetic::kF32;

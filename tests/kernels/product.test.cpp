@@ -25,6 +25,12 @@ TEST_CASE("products in bf16 arithmetic equal the canonical chains of their model
   check_compare(bf16_product_op());
 }
 
+#if !defined(TAPER_CUDA)
+TEST_CASE("dot products of bf16 equal the canonical chains, too", "[product][bf16]") {
+  check_compare(dot_product_op());
+}
+#endif
+
 TEST_CASE("reference product by hand", "[product][reference]") {
   const reference::Matrix x(2, 3, {1, 2, 3, 4, 5, 6});
   const reference::Matrix w(2, 3, {1, 0, -1, 2, 1, 0});

@@ -6,12 +6,14 @@
     python bench_trl.py --model DIR --threads 2
     python bench_trl.py --model DIR --parts grpo
 
-Parts, rates in tokens per second:
+Parts, rates in tokens per second, each for every type of --dtypes:
   decode    `generate` in batches of equal sequences with a context of 64 to 100 tokens; the prompt
             pass is taken out by timing a run of one token too
   forward   logits of 8 x 256 tokens without gradients
-  train     forward, backward and AdamW on 8 x 256 tokens in f32, no activation checkpointing
+  train     forward, backward and AdamW on 8 x 256 tokens, no activation checkpointing
   grpo      seconds per TRL iteration: 8 prompts x 4 samples x 64 new tokens, KL to a reference
+In bfloat16, decode and forward have such weights; train and grpo have automatic mixed precision
+(autocast) over f32 weights.
 Weights do not matter for speed: any Hugging Face directory of the right shape will do.
 """
 
@@ -84,29 +86,43 @@ def bench_decode(args):
     return result
 
 
-def bench_forward(args):
-    net = load(args, torch.float32).eval()
+def forward_rate(args, dtype):
+    net = load(args, getattr(torch, dtype)).eval()
     ids = random_ids(net, *TRAIN_SHAPE)
     with torch.no_grad():
         median, _ = seconds(lambda: net(input_ids=ids, use_cache=False), args.repeats)
     return ids.numel() / median
 
 
-def bench_train(args):
+def bench_forward(args):
+    return {dtype: forward_rate(args, dtype) for dtype in args.dtypes}
+
+
+def train_rate(args, dtype):
     net = load(args, torch.float32).train()
     ids = random_ids(net, *TRAIN_SHAPE)
     optimizer = torch.optim.AdamW(net.parameters(), lr=1e-5)
 
     def step():
         optimizer.zero_grad()
-        net(input_ids=ids, labels=ids, use_cache=False).loss.backward()
+        with torch.autocast("cpu", torch.bfloat16, enabled=dtype == "bfloat16"):
+            loss = net(input_ids=ids, labels=ids, use_cache=False).loss
+        loss.backward()
         optimizer.step()
 
     median, _ = seconds(step, args.repeats)
     return ids.numel() / median
 
 
+def bench_train(args):
+    return {dtype: train_rate(args, dtype) for dtype in args.dtypes}
+
+
 def bench_grpo(args):
+    return {dtype: grpo_times(args, dtype) for dtype in args.dtypes}
+
+
+def grpo_times(args, dtype):
     """Seconds of each iteration; the first one is left out."""
     import datasets
     import trl
@@ -124,7 +140,7 @@ def bench_grpo(args):
         config = trl.GRPOConfig(
             output_dir=scratch,
             use_cpu=True,
-            bf16=False,
+            bf16=dtype == "bfloat16",
             per_device_train_batch_size=32,
             num_generations=4,
             max_completion_length=64,
@@ -164,7 +180,7 @@ def main():
     parser.add_argument("--threads", type=int, default=2)
     parser.add_argument("--parts", nargs="+", choices=PARTS, default=["decode", "forward", "train"])
     parser.add_argument("--batches", type=int, nargs="+", default=[1, 8, 32, 64])
-    parser.add_argument("--dtypes", nargs="+", default=["float32"], help="of decode")
+    parser.add_argument("--dtypes", nargs="+", choices=["float32", "bfloat16"], default=["float32"])
     parser.add_argument("--repeats", type=int, default=3)
     args = parser.parse_args()
     torch.set_num_threads(args.threads)

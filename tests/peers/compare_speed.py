@@ -30,6 +30,9 @@ HERE = Path(__file__).resolve().parent
 BATCHES = [1, 8, 32, 64]
 LLAMA_TYPES = ["f32", "bf16", "f16"]
 TORCH_TYPES = ["float32", "bfloat16"]
+# Forward weights and arithmetic of products of ours, by the names in tables.
+OWN_TYPES = {"f32": ("f32", "f32"), "bf16": ("bf16", "f32"), "bf16-dot": ("bf16", "bf16-dot"),
+             "bf16-tile": ("bf16", "bf16")}
 Runs = collections.defaultdict  # name -> list of figures, one a round
 
 
@@ -66,13 +69,20 @@ class Bench:
             worst = max([worst] + [abs(v - middle) / middle for v in values])
         return worst
 
-    def ours(self, parts, prefix, dtype="bf16", ranks=1, threads=2, tp=0, batches=tuple(BATCHES)):
+    def own_median(self, name):
+        """The median of the fastest of our types, and its name."""
+        found = [(self.median(f"taper {kind} {name}") or 0, kind) for kind in self.args.types]
+        return max(found)
+
+    def ours(self, parts, prefix, kind="bf16", ranks=1, threads=2, tp=0, batches=tuple(BATCHES)):
         launcher = ["mpiexec", "-n", str(ranks)]
+        dtype, arithmetic = OWN_TYPES[kind]
         if ranks > 1:
             launcher += ["-bind-to", f"core:{threads}"]
         command = launcher + [
             self.args.build / "tests/bench/bench_model",
-            *("--model", self.args.model, "--dtype", dtype, "--tp", str(tp), "--repeats", "1"),
+            *("--model", self.args.model, "--dtype", dtype, "--arithmetic", arithmetic),
+            *("--tp", str(tp), "--repeats", "1"),
             *("--parts", ",".join(parts), "--batches", ",".join(map(str, batches))),
         ]
         result = run_json([str(word) for word in command], threads)
@@ -80,21 +90,21 @@ class Bench:
             if isinstance(value, dict):
                 self.add(f"{prefix} {name}", value["median"])
 
-    def transformers(self, parts, dtypes=tuple(TORCH_TYPES)):
+    def transformers(self, parts):
         command = [
             *(sys.executable, HERE / "bench_trl.py", "--model", self.args.model, "--repeats", "1"),
-            *("--dtypes", *dtypes, "--parts", *parts),
+            *("--dtypes", *TORCH_TYPES, "--parts", *parts),
         ]
         result = run_json([str(word) for word in command], 2)
         self.versions.update(result["versions"])
         for name, value in result.get("decode", {}).items():
             self.add(f"transformers {name}", value)
         for part in ("forward", "train"):
-            if part in result:
-                self.add(f"transformers {part}", result[part])
-        if "grpo" in result:
-            self.add("trl grpo", result["grpo"]["seconds"])
-            self.versions["trl"] = result["grpo"]["trl"]
+            for dtype, value in result.get(part, {}).items():
+                self.add(f"transformers {dtype} {part}", value)
+        for dtype, value in result.get("grpo", {}).items():
+            self.add(f"trl {dtype} grpo", value["seconds"])
+            self.versions["trl"] = value["trl"]
         self.add(f"transformers memory {parts[-1]}", result[f"{parts[-1]}_peak_rss_mib"])
 
     def add_rates(self, peer, result):
@@ -118,8 +128,9 @@ class Bench:
         command = [self.args.vllm, HERE / "bench_vllm.py", "--model", self.args.model, "--repeats", "1"]
         self.add_rates("vllm", run_json([str(word) for word in command], 2))
 
-    def grpo(self):
+    def grpo(self, kind):
         """Seconds of an iteration of `taper train`, the first one left out."""
+        dtype, arithmetic = OWN_TYPES[kind]
         with tempfile.TemporaryDirectory() as scratch:
             scratch = Path(scratch)
             model = endless_model(self.args.model, scratch / "model")
@@ -131,7 +142,8 @@ class Bench:
                     file.write("\n")
             settings = {
                 "Model/Directory": model,
-                "Model/Weight Type": "f32",
+                "Model/Weight Type": dtype,
+                "Model/Arithmetic": arithmetic,
                 "Data/Prompts": prompts,
                 "Data/Reward Rule": "exact",
                 "Rollout/Prompts": 8,
@@ -158,7 +170,7 @@ class Bench:
             lines = (scratch / "run/metrics.jsonl").read_text(encoding="utf-8").splitlines()
             records = [json.loads(line) for line in lines]
             steps = [r["timing_s/step"] for r in records if "timing_s/step" in r]
-            self.add("taper grpo", statistics.median(steps[1:]))
+            self.add(f"taper {kind} grpo", statistics.median(steps[1:]))
 
 
 def endless_model(source, target):
@@ -184,31 +196,41 @@ def ratio(a, b):
 
 
 def decode_table(bench):
-    print("| batch | transformers f32 | bf16 | llama.cpp f32 | bf16 | f16 | vLLM f32 | bf16 | Taper f32 | bf16 | "
-          "bf16 over the best 16/32-bit llama.cpp | over vLLM | over transformers |")
-    print("|" + "---|" * 13)
+    own_types = bench.args.types
+    columns = [f"transformers {t}" for t in ("f32", "bf16")] + [f"llama.cpp {t}" for t in LLAMA_TYPES]
+    columns += [f"vLLM {t}" for t in ("f32", "bf16")] + [f"Taper {t}" for t in own_types]
+    columns += [f"fastest Taper over {peer}" for peer in ("16/32-bit llama.cpp", "vLLM", "transformers")]
+    print("| batch | " + " | ".join(columns) + " |")
+    print("|" + "---|" * (len(columns) + 1))
     for batch in BATCHES:
         hf = [bench.median(f"transformers {t} batch {batch}") for t in TORCH_TYPES]
         vllm = [bench.median(f"vllm {t} batch {batch}") for t in TORCH_TYPES]
         lc = [bench.median(f"llama.cpp {t} batch {batch}") for t in LLAMA_TYPES]
-        own = [bench.median(f"taper {t} decode {batch}") for t in ("f32", "bf16")]
+        own = [bench.median(f"taper {t} decode {batch}") for t in own_types]
         digits = 1 if batch == 1 else 0
         cells = [cell(x, digits) for x in hf + lc + vllm + own]
-        ratios = [ratio(own[1], max(x or 0 for x in peer)) for peer in (lc, vllm, hf)]
+        ratios = [ratio(max(own), max(x or 0 for x in peer)) for peer in (lc, vllm, hf)]
         print(f"| {batch} | " + " | ".join(cells + ratios) + " |")
-    own = bench.median("taper bf16 prefill")
-    print(f"\nPrefill of 512 tokens: Taper bf16 {cell(own)} tokens/s", end="")
+    own, kind = bench.own_median("prefill")
+    each = ", ".join(f"{t} {cell(bench.median(f'taper {t} prefill'))}" for t in own_types)
+    print(f"\nPrefill of 512 tokens: Taper {each} tokens/s", end="")
     for peer, name, types in (("llama.cpp", "16/32-bit llama.cpp", LLAMA_TYPES), ("vllm", "vLLM", TORCH_TYPES)):
         best = max(bench.median(f"{peer} prefill {t}") or 0 for t in types)
-        print(f", best {name} {cell(best or None)}: {ratio(own, best)}", end="")
+        print(f"; best {name} {cell(best or None)}: {ratio(own, best)} ({kind})", end="")
     print(".")
 
 
 def training_table(bench):
-    print("| 8 x 256 tokens | PyTorch f32 | Taper f32 | ratio |\n|---|---|---|---|")
+    own_types = bench.args.types
+    print("| 8 x 256 tokens | PyTorch f32 | bf16 | " + " | ".join(f"Taper {t}" for t in own_types) +
+          " | f32 over f32 | fastest over fastest |")
+    print("|" + "---|" * (len(own_types) + 5))
     for part in ("forward", "train"):
-        peer, own = bench.median(f"transformers {part}"), bench.median(f"taper f32 {part}")
-        print(f"| {part} | {cell(peer)} | {cell(own)} | {ratio(own, peer)} |")
+        peers = [bench.median(f"transformers {t} {part}") for t in TORCH_TYPES]
+        own = [bench.median(f"taper {t} {part}") for t in own_types]
+        cells = [cell(x) for x in peers + own]
+        same = ratio(bench.median(f"taper f32 {part}"), peers[0])
+        print(f"| {part} | " + " | ".join([*cells, same, ratio(max(own), max(peers))]) + " |")
 
 
 def ranks_table(bench):
@@ -231,6 +253,9 @@ def main():
     parser.add_argument("--gguf", type=Path, help="the same model for llama.cpp")
     parser.add_argument("--vllm", type=Path, help="the Python interpreter of an environment with vLLM's CPU build")
     parser.add_argument("--rounds", type=int, default=3)
+    parser.add_argument("--types", nargs="+", choices=OWN_TYPES, default=["f32", "bf16", "bf16-dot"],
+                        help="forward weights and arithmetic of ours: f32; bf16 weights with f32 arithmetic "
+                        "(bf16), with that of dot products or of tile units")
     parts = ["decode", "training", "ranks", "grpo"]
     parser.add_argument("--parts", nargs="+", choices=parts, default=parts)
     parser.add_argument("--json", type=Path, help="all figures of all rounds go here too")
@@ -239,8 +264,8 @@ def main():
     for number in range(args.rounds):
         print(f"round {number + 1} of {args.rounds}", file=sys.stderr, flush=True)
         if "decode" in args.parts:
-            for dtype in ("bf16", "f32"):
-                bench.ours(["decode", "prefill"], f"taper {dtype}", dtype)
+            for kind in args.types:
+                bench.ours(["decode", "prefill"], f"taper {kind}", kind)
             bench.transformers(["decode"])
             if args.gguf:
                 bench.llamacpp()
@@ -253,10 +278,12 @@ def main():
             if "decode" not in args.parts:
                 bench.ours(["decode"], "taper bf16", batches=[1, 32])
         if "training" in args.parts:
-            bench.ours(["forward", "train"], "taper f32", "f32")
+            for kind in args.types:
+                bench.ours(["forward", "train"], f"taper {kind}", kind)
             bench.transformers(["forward", "train"])
         if "grpo" in args.parts:
-            bench.grpo()
+            for kind in args.types:
+                bench.grpo(kind)
             bench.transformers(["grpo"])
     if "decode" in args.parts:
         decode_table(bench)
@@ -267,8 +294,10 @@ def main():
         print()
         ranks_table(bench)
     if "grpo" in args.parts:
-        own, peer = bench.median("taper grpo"), bench.median("trl grpo")
-        print(f"\nGRPO iteration: Taper {cell(own, 1)} s, TRL {cell(peer, 1)} s: {ratio(peer, own)}.")
+        own = {f"Taper {t}": bench.median(f"taper {t} grpo") for t in args.types}
+        peers = {f"TRL {t}": bench.median(f"trl {t} grpo") for t in TORCH_TYPES}
+        print("\nGRPO iteration: " + ", ".join(f"{k} {cell(v, 2)} s" for k, v in (own | peers).items())
+              + f"; fastest over fastest: {ratio(min(peers.values()), min(own.values()))}.")
     print(f"\n{args.rounds} rounds, largest distance from a median {100 * bench.spread():.0f} %; "
           + ", ".join(f"{k} {v}" for k, v in sorted(bench.versions.items())) + ".")
     if args.json:

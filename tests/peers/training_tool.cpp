@@ -3,9 +3,10 @@
 // training_tool MODEL TASK.json GRADIENTS.safetensors: what the training pass and the optimizer
 // make of some sequences, for the comparison with PyTorch (tests/peers/compare_training.py). TASK:
 // {"sequences": [[id, ...], ...], "steps": n, "learning_rate": r, "weight_decay": w, "clip_norm":
-// c, "probe_ids": [id, ...], "arithmetic": "f32" or "bf16", of weights too}. The loss is minus the
-// mean log-prob of all next tokens, all sequences are in each step. Writes the first gradient
-// and prints {"losses": [before the first, after each of n steps], "grad_norms": [n], "probes":
+// c, "probe_ids": [id, ...], "arithmetic": "f32", "bf16" or "bf16-dot", of weights too}. The loss
+// is minus the mean log-prob of all next tokens, all sequences are in each step. Writes the first
+// gradient and prints {"losses": [before the first, after each of n steps], "grad_norms": [n],
+// "probes":
 // [...]}; probes are the log-probs of all probe_ids at each position of the first sequence but the
 // last, position-major.
 #include <mpi.h>
@@ -51,13 +52,14 @@ AdamWOptions adamw_options(const json& task) {
 
 Arithmetic arithmetic(const json& task) {
   const std::string name = task.at("arithmetic");
-  if (name != "f32" && name != "bf16")
-    throw std::runtime_error("arithmetic is '" + name + "', not f32 or bf16");
-  return name == "bf16" ? Arithmetic::kBf16 : Arithmetic::kF32;
+  if (name == "f32") return Arithmetic::kF32;
+  if (name == "bf16") return Arithmetic::kBf16;
+  if (name == "bf16-dot" && kOnHost) return Arithmetic::kBf16Dot;
+  throw std::runtime_error("arithmetic is '" + name + "', not f32, bf16 or, on CPUs, bf16-dot");
 }
 
 WeightType weight_type(const json& task) {
-  return arithmetic(task) == Arithmetic::kBf16 ? WeightType::kBf16 : WeightType::kF32;
+  return rounds_operands(arithmetic(task)) ? WeightType::kBf16 : WeightType::kF32;
 }
 
 class Training {

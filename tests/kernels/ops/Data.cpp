@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "kernels/ops/Data.hpp"
 
+#include <memory>
+
 #if defined(__x86_64__)
 #include <xmmintrin.h>
 #endif
@@ -34,12 +36,16 @@ PackedWeights pack(const Floats& stored, int rows, int columns, WeightType type,
   packed.matrix.k = by_rows ? columns : rows;
   packed.matrix.columns = round_up(by_rows ? rows : columns, kPanelColumns);
   packed.matrix.panel_stride = std::int64_t{packed.matrix.k} * kPanelColumns;
-  packed.bytes.resize(static_cast<std::size_t>(packed.matrix.columns) * packed.matrix.k *
-                      bytes_of(type));
-  pack_panels<Exec, float>(exec, packed.bytes.data(), type, const_view(stored, rows, columns),
-                           order);
+  const std::size_t bytes =
+      static_cast<std::size_t>(packed.matrix.columns) * packed.matrix.k * bytes_of(type);
+  constexpr std::size_t kAlignment = 64;  // as weights of models have it
+  std::size_t room = bytes + kAlignment;
+  packed.bytes.resize(room);
+  void* data = packed.bytes.data();
+  std::align(kAlignment, bytes, data, room);
+  pack_panels<Exec, float>(exec, data, type, const_view(stored, rows, columns), order);
   Exec().fence();
-  packed.matrix.data = packed.bytes.data();
+  packed.matrix.data = data;
   return packed;
 }
 

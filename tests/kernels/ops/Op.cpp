@@ -121,10 +121,12 @@ double Stopwatch::measure(const std::string& what, const std::function<void()>& 
 }
 
 std::vector<Op> all_ops() {
-  return {activation_op(),   adamw_op(),  attention_op(), bf16_attention_op(),
-          bf16_product_op(), copy_op(),   dot_rows_op(),  embedding_op(),
-          gradient_op(),     logits_op(), norm_op(),      product_op(),
-          row_parallel_op(), rope_op()};
+  std::vector<Op> ops{activation_op(),   adamw_op(),  attention_op(), bf16_attention_op(),
+                      bf16_product_op(), copy_op(),   dot_rows_op(),  embedding_op(),
+                      gradient_op(),     logits_op(), norm_op(),      product_op(),
+                      row_parallel_op(), rope_op()};
+  if (kOnHost) ops.push_back(dot_product_op());
+  return ops;
 }
 
 }  // namespace taper::test

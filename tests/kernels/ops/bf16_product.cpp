@@ -1,8 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Products in bf16 arithmetic: the bits of canonical/pair_chain.hpp on the host, of
-// canonical/tensor_core.hpp on tensor cores, whatever the number of rows, with and without leaves,
-// forward and backward.
+// Products of rounded operands: the bits of canonical/pair_chain.hpp and canonical/dot_chain.hpp on
+// the host, of canonical/tensor_core.hpp on tensor cores, whatever the number of rows, with and
+// without leaves, forward and backward.
+#include <functional>
+
+#include "kernels/canonical/dot_chain.hpp"
 #include "kernels/canonical/pair_chain.hpp"
 #include "kernels/canonical/product.hpp"
 #include "kernels/canonical/tensor_core.hpp"
@@ -22,27 +25,33 @@ constexpr double kError = 2e-5;
 
 // Whether there is memory for rounded operands of many rows, on a device.
 bool rounds_before = false;
+Arithmetic arithmetic = Arithmetic::kBf16;
+
+// canonical::multiply() wants one type for the chains of all arithmetics.
+using Chain =
+    std::function<float(float, const float*, std::int64_t, const float*, std::int64_t, int)>;
 
 #if defined(TAPER_CUDA)
 Exec bf16_exec() {
   static Staged<float> memory(1 << 18);
   Exec exec;
-  exec.arithmetic = Arithmetic::kBf16;
+  exec.arithmetic = arithmetic;
   exec.fence();  // the memory may still be read
   if (rounds_before) exec.rounding = {memory.data(), 4 * std::ssize(memory)};
   return exec;
 }
-canonical::TensorChain chain() {
-  return {canonical::tensor_core(Exec().architecture())};
+Chain chain() {
+  return canonical::TensorChain{canonical::tensor_core(Exec().architecture())};
 }
 #else
 Exec bf16_exec() {
   Exec exec;
-  exec.arithmetic = Arithmetic::kBf16;
+  exec.arithmetic = arithmetic;
   return exec;
 }
-canonical::PairChain chain() {
-  return {};
+Chain chain() {
+  if (arithmetic == Arithmetic::kBf16Dot) return canonical::DotChain();
+  return canonical::PairChain();
 }
 #endif
 
@@ -160,16 +169,38 @@ void compare(Report& report) {
     compare_multiply(report, 3, 130, k);
 }
 
-void time(const Stopwatch& watch) {
-  time_multiply(watch, "multiply in bf16", bf16_exec(),
+void time(const Stopwatch& watch, const std::string& name) {
+  time_multiply(watch, "multiply in " + name, bf16_exec(),
                 vocabulary_weights(WeightType::kBf16, bf16_exec()));
-  time_outer(watch, "accumulate_outer in bf16", bf16_exec());
+  time_outer(watch, "accumulate_outer in " + name, bf16_exec());
 }
 
 }  // namespace
 
 Op bf16_product_op() {
-  return {"bf16 product", compare, {}, time};
+  return {"bf16 product",
+          [](Report& report) {
+            arithmetic = Arithmetic::kBf16;
+            compare(report);
+          },
+          {},
+          [](const Stopwatch& watch) {
+            arithmetic = Arithmetic::kBf16;
+            time(watch, "bf16");
+          }};
+}
+
+Op dot_product_op() {
+  return {"bf16-dot product",
+          [](Report& report) {
+            arithmetic = Arithmetic::kBf16Dot;
+            compare(report);
+          },
+          {},
+          [](const Stopwatch& watch) {
+            arithmetic = Arithmetic::kBf16Dot;
+            time(watch, "bf16-dot");
+          }};
 }
 
 }  // namespace taper::test
