@@ -118,7 +118,7 @@ int run_eval(int argc, char** argv) {
   degrees.push_back({"--layout", options.tp});
   Ranks& ranks =
       session.start(require_divisible(session.size(), degrees), arguments.hang_seconds, ".");
-  set_numbers(ranks.exec, arguments.numbers.arithmetic, arguments.numbers.kv_type());
+  set_precision(ranks.exec, arguments.numbers.precision());
   Fingerprint read;
   add_prompts(read, prompts);
   require_equal(ranks, "the prompts", std::to_string(read.value()));

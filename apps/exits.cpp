@@ -52,7 +52,7 @@ int run_exits(int argc, char** argv) {
     require_target("--output", output, ExitFiles::list_file("").string(), "early exits", "they");
   }
   Ranks& ranks = session.start({1, options.tp}, arguments.hang_seconds, ".");
-  set_numbers(ranks.exec, arguments.numbers.arithmetic, arguments.numbers.kv_type());
+  set_precision(ranks.exec, arguments.numbers.precision());
   require_equal(ranks, path_text(input), hash_text(given.sequences));
   const OutputLock lock(ranks, "--output " + path_text(output), OutputLock::of_model(output));
   ExitJob job(options, files, given, output, ranks);

@@ -81,7 +81,7 @@ int run_generate(int argc, char** argv) {
     if (!record_file.empty()) require_writable(record_file);
   }
   Ranks& ranks = session.start(degrees, arguments.hang_seconds, ".");
-  set_numbers(ranks.exec, arguments.numbers.arithmetic, arguments.numbers.kv_type());
+  set_precision(ranks.exec, arguments.numbers.precision());
   require_equal(ranks, path_text(prompts_file), hash_text(prompts));
   GenerateJob job(options, files, prompts, ranks);
   TAPER_INFO("memory of rank 0\n" << job.memory_plan().table());

@@ -112,7 +112,7 @@ int run_plan(int argc, char** argv) {
   const std::vector<int> degrees = degrees_of(placed(run, {}), size);
   const DivisorChain chain = chain_with(size, degrees);
   Ranks& ranks = session.start(is_here ? degrees : std::vector<int>{}, run.hang_seconds, ".");
-  set_numbers(ranks.exec, run.model.arithmetic, run.model.kv_type());
+  set_precision(ranks.exec, run.model.precision());
   require_equal(ranks, "the configuration", schema.current_yaml());
   const ModelFiles policy(run.model.directory, "Model/Directory");
   const ProfileIdentity here = gather_identity(policy, run.model.type, ranks);

@@ -76,7 +76,7 @@ int run_profile(int argc, char** argv) {
   options.degrees = degrees_of(layouts, session.size());
   ModelFiles files(model, "--model");
   Ranks& ranks = session.start(options.degrees, hang_seconds, ".");
-  set_numbers(ranks.exec, numbers.arithmetic, numbers.kv_type());
+  set_precision(ranks.exec, numbers.precision());
   ProfileJob job(options, files, ranks);
   TAPER_INFO("memory of rank 0\n" << job.memory_plan().table());
   const LatencyProfile profile = job.run();

@@ -44,7 +44,7 @@ int run_score(int argc, char** argv) {
   const ScoreInput given = read_score_input(input, files);
   if (session.rank() == 0) require_writable(output);
   Ranks& ranks = session.start({options.tp}, arguments.hang_seconds, ".");
-  set_numbers(ranks.exec, arguments.numbers.arithmetic, arguments.numbers.kv_type());
+  set_precision(ranks.exec, arguments.numbers.precision());
   require_equal(ranks, path_text(input), hash_text(given.sequences));
   ScoreJob job(options, files, given.sequences, ranks);
   TAPER_INFO("memory of rank 0\n" << job.memory_plan().table());

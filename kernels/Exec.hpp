@@ -26,6 +26,21 @@ constexpr bool rounds_operands(Arithmetic arithmetic) {
   return arithmetic != Arithmetic::kF32;
 }
 
+// What products are computed in and keys and values are cached as.
+struct Precision {
+  Arithmetic arithmetic = Arithmetic::kF32;
+  KvType kv_type = KvType::kF32;
+};
+
+// Memory of the execution space in which products keep operands rounded to bf16, so that they are
+// not rounded each time that they are read: on the host in Arithmetic::kBf16Dot, on Hopper in
+// kBf16, activations of many rows and both operands of gradients of weights. Where it is too small
+// for them, they are rounded as they are read.
+struct Rounding {
+  void* memory = nullptr;
+  std::int64_t bytes = 0;
+};
+
 // The arithmetic of runs and commands that name none.
 #if defined(TAPER_CUDA)
 inline constexpr Arithmetic kDefaultArithmetic = Arithmetic::kBf16;
@@ -42,6 +57,7 @@ class HostExec {
 
   Arithmetic arithmetic = Arithmetic::kF32;
   KvType kv_type = KvType::kF32;  // of cached keys and values
+  Rounding rounding;
 };
 
 #if defined(TAPER_CUDA)
@@ -55,42 +71,28 @@ class CudaExec {
   int architecture() const;
 
   Arithmetic arithmetic = Arithmetic::kF32;
-
-  // Memory of the device in which products of many rows keep their activations, and gradients of
-  // weights both operands, rounded to bf16, on Hopper. Elsewhere, and where it is too small for
-  // them, they are rounded each time that they are read.
-  struct Rounding {
-    void* memory = nullptr;
-    std::int64_t bytes = 0;
-  };
   Rounding rounding;
 };
 #endif
 
-// Sets how products are computed and what cached keys and values are; on a GPU the second follows
-// from the first.
-inline void set_numbers(HostExec& exec, Arithmetic arithmetic, KvType kv_type) {
-  exec.arithmetic = arithmetic;
-  exec.kv_type = kv_type;
+// On a GPU the type of cached keys and values follows from the arithmetic.
+inline void set_precision(HostExec& exec, const Precision& precision) {
+  exec.arithmetic = precision.arithmetic;
+  exec.kv_type = precision.kv_type;
 }
 #if defined(TAPER_CUDA)
-inline void set_numbers(CudaExec& exec, Arithmetic arithmetic, KvType /*kv_type*/) {
-  exec.arithmetic = arithmetic;
+inline void set_precision(CudaExec& exec, const Precision& precision) {
+  exec.arithmetic = precision.arithmetic;
 }
 #endif
 
-// `exec` with memory of so many floats for the operands of products that are rounded before
-// (CudaExec::Rounding).
-inline HostExec with_rounding(const HostExec& exec, float* /*memory*/, std::int64_t /*floats*/) {
-  return exec;
-}
-#if defined(TAPER_CUDA)
-inline CudaExec with_rounding(const CudaExec& exec, float* memory, std::int64_t floats) {
-  CudaExec result = exec;
+// `exec` with memory of so many floats for Rounding.
+template <class E>
+E with_rounding(const E& exec, float* memory, std::int64_t floats) {
+  E result = exec;
   result.rounding = {memory, floats * std::int64_t{sizeof(float)}};
   return result;
 }
-#endif
 
 // Where models live and compute. All modules above the kernels name this one, so that a build for a
 // device changes it here alone.

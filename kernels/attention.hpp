@@ -60,6 +60,11 @@ constexpr KvType kv_type(const CudaExec& exec) {
 }
 #endif
 
+template <class E>
+constexpr Precision precision(const E& exec) {
+  return {exec.arithmetic, kv_type(exec)};
+}
+
 // Memory of one page of one KV head, in floats.
 constexpr std::int64_t page_floats(int head_dim, KvType type) {
   return std::int64_t{kPage} *

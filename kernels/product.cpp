@@ -2,6 +2,7 @@
 #include "kernels/product.hpp"
 
 #include "kernels/detail/HostOps.hpp"
+#include "kernels/detail/HostRounding.hpp"
 #include "kernels/detail/Launch.hpp"
 #include "kernels/detail/PairPanel.hpp"
 #include "kernels/detail/product_args.hpp"
@@ -9,35 +10,32 @@
 namespace taper {
 namespace {
 
-constexpr int quotient_up(int n, int divisor) {
-  return (n + divisor - 1) / divisor;
-}
-
 // Rows of one task: enough to reuse weights, few enough to keep all threads busy to the end.
 int rows_per_task(const detail::ProductArgs& args, int panels, int threads) {
   constexpr int kLeast = 12, kBlock = 6;
   const int most = args.program == nullptr ? detail::kTaskRows : detail::kLeafRows;
   const auto tasks_leave_idle = [&](int chunks) {  // more than a twentieth of the threads' time
-    const int tasks = chunks * panels, slots = quotient_up(tasks, threads) * threads;
+    const int tasks = chunks * panels, slots = detail::quotient_up(tasks, threads) * threads;
     return tasks * 20 < slots * 19;
   };
-  int chunks = quotient_up(args.rows, most);
+  int chunks = detail::quotient_up(args.rows, most);
   while (args.rows >= kLeast * (chunks + 1) && tasks_leave_idle(chunks)) ++chunks;
-  return round_up(quotient_up(args.rows, chunks), kBlock);
+  return round_up(detail::quotient_up(args.rows, chunks), kBlock);
 }
 
 detail::ProductTask* task_of(const detail::HostOps& ops, Arithmetic arithmetic) {
   if (arithmetic == Arithmetic::kF32) return ops.product;
-  return arithmetic == Arithmetic::kBf16 ? ops.pair_product : ops.dot_product;
+  return arithmetic == Arithmetic::kBf16 ? ops.pair_product : ops.dot.product;
 }
 
 template <class E>
-void launch(const char* label, const E& exec, const detail::ProductArgs& args) {
+void launch(const char* label, const E& exec, detail::ProductArgs args) {
   if (args.rows == 0 || args.columns == 0) return;
+  if (rounds_before(exec.arithmetic)) detail::round_operands(exec, args);
   detail::ProductTask* const task = task_of(detail::host_ops(), exec.arithmetic);
-  const int panels = quotient_up(args.columns, kPanelColumns);
+  const int panels = detail::quotient_up(args.columns, kPanelColumns);
   const int chunk = rows_per_task(args, panels, exec.concurrency());
-  const int chunks = quotient_up(args.rows, chunk);
+  const int chunks = detail::quotient_up(args.rows, chunk);
   // A thread keeps in its cache the weights of a panel while rows pass by, or, if these are too
   // many to stay there as well, some rows while panels pass by.
   constexpr std::int64_t kCache = 512 << 10;

@@ -40,6 +40,21 @@ struct PackedMatrix {
   PackedMatrix k_slice(int begin, int end) const;
 };
 
+// Whether products keep rounded operands in memory (Rounding), and floats of it for activations
+// (rows, k), and for the operands (rows, n) and (rows, m) of a gradient of weights. The host keeps
+// the latter as pairs of rows, with room between columns.
+constexpr bool rounds_before(Arithmetic arithmetic) {
+  return arithmetic == (kOnHost ? Arithmetic::kBf16Dot : Arithmetic::kBf16);
+}
+constexpr std::int64_t rounded_rows_floats(std::int64_t rows, std::int64_t k) {
+  return rows * k / 2;
+}
+constexpr std::int64_t rounded_outer_floats(std::int64_t rows, std::int64_t n, std::int64_t m) {
+  if (!kOnHost) return rows * (n + m) / 2;
+  constexpr std::int64_t kRoom = 2 * kPanelColumns;
+  return (rows + 1) / 2 * (n + m + kRoom);
+}
+
 // How the inputs of a row-parallel product are cut into leaves and in which order leaf sums are
 // added (see shard/ReductionTree.hpp for the program). Leaf l reads x columns [l * x_stride, l *
 // x_stride + size) and inputs k from l * x_stride on; sizes are leaf_k, the last one last_leaf_k.

@@ -37,7 +37,7 @@ bool has_tiles() {
 // compute.
 std::string lack_of_dot_products() {
   if (!has_dot_products()) return "this processor has no AVX512-BF16";
-  if (!gives_equal_bits(avx512bf16_product, kAvx512Ops.dot_product))
+  if (!gives_equal_bits(kAvx512Bf16Ops.product, kAvx512Ops.dot.product))
     return "this processor's AVX512-BF16 rounds differently";
   return "";
 }
@@ -54,7 +54,7 @@ HostOps widest_ops() {
   HostOps ops = kAvx512Ops;
   if (lack_of_dot_products().empty()) {
     ops.name = "avx512bf16";
-    ops.dot_product = avx512bf16_product;
+    ops.dot = kAvx512Bf16Ops;
   }
   if (lack_of_tiles().empty()) {
     ops.name = "amx";

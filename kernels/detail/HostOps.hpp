@@ -14,11 +14,22 @@ namespace taper::detail {
 
 using ProductTask = void(const ProductArgs&, int row_begin, int row_end, int panel);
 
+// In Arithmetic::kBf16Dot.
+struct DotOps {
+  ProductTask* product;
+  // n values.
+  void (*round)(bf16* to, const float* from, std::int64_t n);
+  // n rows of a plain matrix, `step` apart, as pairs of rows (n / 2 up, width), with zeros beyond
+  // the first `columns` columns and the last row.
+  void (*round_pairs)(Bf16Pair* to, std::int64_t width, const float* from, std::int64_t step, int n,
+                      int columns);
+};
+
 struct HostOps {
   const char* name;
   ProductTask* product;
   ProductTask* pair_product;  // in Arithmetic::kBf16
-  ProductTask* dot_product;   // in Arithmetic::kBf16Dot
+  DotOps dot;
   void (*attention)(const AttentionArgs&, const SegmentArgs&, int kv_head, int token_begin,
                     int token_end);
   void (*attention_chunks)(const AttentionArgs&, const SegmentArgs&, int kv_head, int chunk_begin,
@@ -50,8 +61,8 @@ struct HostOps {
 extern const HostOps kScalarOps;
 extern const HostOps kAvx2Ops;
 extern const HostOps kAvx512Ops;
-ProductTask avx512bf16_product;  // in Arithmetic::kBf16Dot
-ProductTask amx_product;         // in Arithmetic::kBf16
+extern const DotOps kAvx512Bf16Ops;
+ProductTask amx_product;  // in Arithmetic::kBf16
 // Asks the system for the registers of tiles, without which these must not be used.
 bool ask_for_tiles();
 

@@ -35,8 +35,7 @@ struct Avx512Bf16 : Avx512 {
 
 }  // namespace
 
-void avx512bf16_product(const ProductArgs& args, int row_begin, int row_end, int panel) {
-  dot_product_task<Avx512Bf16>(args, row_begin, row_end, panel);
-}
+extern const DotOps kAvx512Bf16Ops;
+const DotOps kAvx512Bf16Ops = make_dot_ops<Avx512Bf16>();
 
 }  // namespace taper::detail

@@ -3,6 +3,7 @@
 
 #include <cstdint>
 
+#include "base/Bf16.hpp"
 #include "base/Fixed.hpp"
 
 namespace taper::detail {
@@ -11,6 +12,10 @@ inline constexpr int kPanel = 64;         // output columns per panel of packed 
 inline constexpr int kTaskRows = 96;      // most rows per task of a product
 inline constexpr int kLeafRows = 48;      // ... of one with leaves
 inline constexpr int kMaxTreeDepth = 24;  // partial sums that may wait while leaves are added
+
+constexpr int quotient_up(int n, int divisor) {
+  return (n + divisor - 1) / divisor;
+}
 
 // y = A * W by panels of 64 columns. Every output element is one chain of fused multiply-adds over
 // ascending k within a leaf; if there is a program, leaf sums are added in the order of a
@@ -40,6 +45,10 @@ struct ProductArgs {
   // that of y; where SwiGLU of gate and up columns goes, (rows, columns / 2).
   const float* residual = nullptr;
   float* act = nullptr;
+  // A rounded to bf16 before, where products keep it (Rounding); null: it is rounded as it is read.
+  // If a_k is 1, the elements stand as in A; else as pairs of inputs, pair_stride apart.
+  const bf16* rounded = nullptr;
+  std::int64_t pair_stride = 0;
   int rows = 0;
   int columns = 0;
 };

@@ -5,25 +5,30 @@
 #pragma once
 
 #include <cstdint>
+#include <cstring>
 
+#include "kernels/detail/HostOps.hpp"
 #include "kernels/detail/pair_product.inl.hpp"
 
 namespace taper::detail {
 
-// strip (rows, stride): n inputs of each row, rounded to bf16, and zeros up to whole pairs.
+// n values, rounded to bf16, and a zero if that makes whole pairs.
 template <class S>
-inline void fill_rounded_pairs(Bf16Pair* strip, int stride, const float* a, std::int64_t a_row,
-                               int n, int rows) {
-  for (int r = 0; r < rows; ++r, a += a_row, strip += stride) {
-    bf16* inputs = reinterpret_cast<bf16*>(strip);
-    int k = 0;
-    for (; k + 32 <= n; k += 32) S::store_rounded(inputs + k, S::load(a + k), S::load(a + k + 16));
-    if (k < n) {
-      const int lower = n - k < 16 ? n - k : 16;
-      S::store_rounded(inputs + k, S::load_n(a + k, lower),
-                       S::load_n(a + k + lower, n - k - lower));
-    }
-  }
+void round_values(bf16* to, const float* from, std::int64_t n) {
+  std::int64_t k = 0;
+  for (; k + 32 <= n; k += 32) S::store_rounded(to + k, S::load(from + k), S::load(from + k + 16));
+  if (k == n) return;
+  const int left = static_cast<int>(n - k), lower = left < 16 ? left : 16;
+  bf16 last[32];
+  S::store_rounded(last, S::load_n(from + k, lower), S::load_n(from + k + lower, left - lower));
+  std::memcpy(to + k, last, sizeof(Bf16Pair) * ((left + 1) / 2));
+}
+
+template <class S>
+void round_pairs(Bf16Pair* to, std::int64_t width, const float* from, std::int64_t step, int n,
+                 int columns) {
+  const int filled = width == kPanel ? kPanel : columns;
+  fill_pairs<S>(to, width, filled, from, step, n, n, columns);
 }
 
 // The operands of a task, some pairs of inputs at a time. Rounded inputs lie row by row if A does,
@@ -40,15 +45,21 @@ class DotOperands {
   template <int R>
   static constexpr int kVectors = block_vectors<S::kDotVectors, R>();
 
-  explicit DotOperands(const TaskPart& part) : part_(part) {}
+  explicit DotOperands(const TaskPart& part) : part_(part) {
+    if (part.args.rounded != nullptr)
+      stride_ = kByRows ? part.args.a_row / 2 : part.args.pair_stride;
+  }
 
   int take(int leaf, int k, int left) {
     // Whole pairs; the last of an odd number of inputs alone.
     const int n = left == 1 ? 1 : (left < kPairWindow ? left : kPairWindow) / 2 * 2;
     pairs_ = (n + 1) / 2;
-    if constexpr (kByRows)
-      fill_rounded_pairs<S>(a_strip_, kPairWindow / 2, part_.a(leaf, k), part_.args.a_row, n,
-                            part_.rows);
+    if (part_.args.rounded != nullptr)
+      a_ = rounded(leaf, k);
+    else if constexpr (kByRows)
+      for (int r = 0; r < part_.rows; ++r)
+        round_values<S>(reinterpret_cast<bf16*>(a_strip_ + r * (kPairWindow / 2)),
+                        part_.a(leaf, k) + r * part_.args.a_row, n);
     else
       fill_pairs<S>(a_strip_, kTaskRows, part_.rows, part_.a(leaf, k), part_.args.a_k, n, n,
                     part_.rows);
@@ -65,14 +76,22 @@ class DotOperands {
   template <int R, int N, class... Next>
   void extend(int row, int c, bool fresh, float* top, int merges, std::int64_t level,
               Next&... ahead) const {
-    constexpr int a_row = kByRows ? kPairWindow / 2 : 1, a_k = kByRows ? 1 : kTaskRows;
-    extend_block<S, R, N>(a_strip_ + row * a_row, a_row, a_k, w_ + c, pairs_, fresh, top, merges,
-                          level, ahead...);
+    const std::int64_t a_row = kByRows ? stride_ : 1, a_k = kByRows ? 1 : stride_;
+    extend_block<S, R, N>(a_ + row * a_row, a_row, a_k, w_ + c, pairs_, fresh, top, merges, level,
+                          ahead...);
   }
 
  private:
+  const Bf16Pair* rounded(int leaf, int k) const {
+    const auto* pairs = reinterpret_cast<const Bf16Pair*>(part_.args.rounded);
+    return kByRows ? pairs + (part_.row_begin * part_.args.a_row + leaf * part_.args.a_leaf + k) / 2
+                   : pairs + k / 2 * part_.args.pair_stride + part_.row_begin;
+  }
+
   TaskPart part_;
   int pairs_ = 0;
+  std::int64_t stride_ = kByRows ? kPairWindow / 2 : kTaskRows;  // of pairs, by rows or by inputs
+  const Bf16Pair* a_ = a_strip_;
   const Bf16Pair* w_ = nullptr;
   alignas(64) Bf16Pair a_strip_[kTaskRows * kPairWindow / 2];
   alignas(64) Bf16Pair w_strip_[kPairWindow / 2 * kPanel];
@@ -83,6 +102,11 @@ template <class S>
 void dot_product_task(const ProductArgs& args, int row_begin, int row_end, int panel) {
   args.a_k == 1 ? panel_task<DotOperands<S, PairStrip::kByRows>>(args, row_begin, row_end, panel)
                 : panel_task<DotOperands<S, PairStrip::kByInputs>>(args, row_begin, row_end, panel);
+}
+
+template <class S>
+constexpr DotOps make_dot_ops() {
+  return {dot_product_task<S>, round_values<S>, round_pairs<S>};
 }
 
 }  // namespace taper::detail

@@ -20,7 +20,7 @@ constexpr HostOps make_host_ops() {
   return {S::kName,
           product_task<S>,
           pair_product_task<S>,
-          dot_product_task<S>,
+          make_dot_ops<S>(),
           attention_task<S>,
           attention_chunks_task<S>,
           merge_chunks_task<S>,

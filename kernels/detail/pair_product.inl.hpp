@@ -79,8 +79,8 @@ static constexpr int in_blocks(int inputs) {
 // strip (padded / 2, width): pairs of successive rows of a plain matrix, of which n rows and
 // `columns` columns are there, rounded to bf16, with zeros beyond; `filled` columns of it.
 template <class S>
-inline void fill_pairs(Bf16Pair* strip, int width, int filled, const float* m, std::int64_t step,
-                       int n, int padded, int columns) {
+inline void fill_pairs(Bf16Pair* strip, std::int64_t width, int filled, const float* m,
+                       std::int64_t step, int n, int padded, int columns) {
   const auto load = [&](int k, int c) {
     const int lanes = columns - c < 16 ? columns - c : 16;
     return k < n && lanes > 0 ? S::load_n(m + k * step + c, lanes) : S::zero();

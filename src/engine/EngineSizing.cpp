@@ -15,7 +15,7 @@ EngineOptions engine_options(const EngineSizing& sizing, const EngineNeed& need,
   engine.scheduler = {sizing.max_running, sizing.step_rows, kPage};
   engine.max_positions = need.max_positions;
   engine.valid_ids = need.valid_ids;
-  engine.kv_type = need.kv_type;
+  engine.precision = need.precision;
   // Tokens are drawn from up to 64 rows in one pass over the head. Not from max_running rows: steps
   // with drafts have several for a sequence, and larger groups have more sequences.
   engine.logit_rows = std::min(sizing.step_rows, 64);
@@ -23,7 +23,7 @@ EngineOptions engine_options(const EngineSizing& sizing, const EngineNeed& need,
   int kv_heads = 0;
   for (int i = 0; i < parallel.group().size(); ++i)
     kv_heads = std::max(kv_heads, parallel.shard(i).kv_heads().size());
-  const BlockShape shape{model.layers, kv_heads, model.head_dim, need.kv_type};
+  const BlockShape shape{model.layers, kv_heads, model.head_dim, need.precision.kv_type};
   const std::int64_t per_sequence = (engine.max_positions + kPage - 1) / kPage;
   const std::int64_t wanted = per_sequence * sizing.max_running + 1;
   const std::int64_t affordable =

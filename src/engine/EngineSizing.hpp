@@ -27,7 +27,7 @@ struct EngineNeed {
   int max_positions = 0;
   int valid_ids = 0;
   std::string kv_memory_key;  // names EngineSizing::kv_memory_mb in errors
-  KvType kv_type = KvType::kF32;
+  Precision precision = {};
 };
 
 // Engine settings for replicas of this group: KV blocks for what can be in flight, within the

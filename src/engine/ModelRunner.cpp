@@ -14,7 +14,8 @@ constexpr const char* kHeadItem = "logits (generation)";
 
 BlockShape block_shape(const ParamTable& table, const ModelShard& shard,
                        const EngineOptions& options) {
-  return {table.config().layers, shard.kv_heads().size(), table.config().head_dim, options.kv_type};
+  return {table.config().layers, shard.kv_heads().size(), table.config().head_dim,
+          options.precision.kv_type};
 }
 
 }  // namespace
@@ -26,13 +27,14 @@ EngineMemory EngineMemory::of(const ParamTable& table, const ModelParallel& para
   memory.step_rows = options.scheduler.max_step_rows;
   memory.batch = {options.scheduler.max_step_rows, options.scheduler.max_step_rows,
                   (options.max_positions + kPage - 1) / kPage};
-  if (kOnHost || options.kv_type == KvType::kBf16) {
+  if (kOnHost || options.precision.kv_type == KvType::kBf16) {
     memory.batch.group = table.config().heads / table.config().kv_heads;
     memory.batch.head_dim = table.config().head_dim;
   }
   memory.kv_layer =
       options.kv_blocks * block_shape(table, parallel.shard(), options).layer_floats();
-  memory.activations = InferencePass::floats(table, parallel, options.scheduler.max_step_rows);
+  memory.activations = InferencePass::floats(table, parallel, options.scheduler.max_step_rows,
+                                             options.precision.arithmetic);
   memory.head = TokenHead::floats(table, parallel, options.logit_rows);
   return memory;
 }
@@ -70,7 +72,8 @@ ModelRunner::ModelRunner(const Exec& exec, const EngineSetup& setup, const Engin
       head_memory_(arena.take<float>(kHeadItem, phase, memory.head)),
       batch_(arena.take<float>(kPassItem, phase, DeviceBatch::floats(memory.batch)), memory.batch),
       pool_(pool_for(setup)),
-      pass_(view_->table(), *parallel_, options_.scheduler.max_step_rows, pass_memory_, rope_table),
+      pass_(view_->table(), *parallel_, options_.scheduler.max_step_rows,
+            options_.precision.arithmetic, pass_memory_, rope_table),
       head_(view_->table(), *parallel_, options_.logit_rows, head_memory_) {
   const auto rows = static_cast<std::size_t>(memory.step_rows);
   ids_.reserve(rows);
@@ -88,8 +91,8 @@ void ModelRunner::rebind(const EngineSetup& setup) {
   parallel_ = setup.parallel;
   options_ = setup.options;
   pool_ = pool_for(setup);
-  pass_ = InferencePass(view_->table(), *parallel_, options_.scheduler.max_step_rows, pass_memory_,
-                        rope_table_);
+  pass_ = InferencePass(view_->table(), *parallel_, options_.scheduler.max_step_rows,
+                        options_.precision.arithmetic, pass_memory_, rope_table_);
   head_ = TokenHead(view_->table(), *parallel_, options_.logit_rows, head_memory_);
 }
 
@@ -182,7 +185,7 @@ void ModelRunner::draw_chunk(std::span<const DrawRow> draw_rows, FloatMatrix hid
       penalty_.apply(exec_, *parallel_, raw, tokens_of_rows, sampling.repetition_penalty);
     };
   const float temperature = sampling.temperature > 0.0f ? sampling.temperature : 1.0f;
-  const RowLogits logits = head_.logits(exec_, *view_, *parallel_, hidden, rows,
+  const RowLogits logits = head_.logits(pass_.rounding(exec_), *view_, *parallel_, hidden, rows,
                                         {options_.valid_ids, temperature}, edit);
   const std::vector<DrawnToken> drawn =
       draw_tokens(exec_, *parallel_, logits, options_.valid_ids, draws, sampling, exchange);

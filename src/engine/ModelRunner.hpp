@@ -24,7 +24,7 @@ struct EngineOptions {
   int max_positions = 0;  // longest sequence
   int valid_ids = 0;      // ids of the tokenizer
   int logit_rows = 64;    // rows of logits held at a time
-  KvType kv_type = KvType::kF32;
+  Precision precision;
   bool graphs = true;  // on devices, steps of decoding are recorded (model/StepGraphs.hpp)
 };
 

@@ -35,7 +35,7 @@ ScoreJob::ScoreJob(const ScoreOptions& options, ModelFiles& files,
     tokens = std::min(options.max_tokens, tokens + static_cast<int>(s.size()));
   pass_.max_rows = std::max(tokens, longest_);
   pass_.checkpointing = Checkpointing::kYes;
-  pass_.kv_type = kv_type(ranks.exec);
+  pass_.precision = precision(ranks.exec);
   pass_.owner.phase = plan_.phase("training");
   model_.add_memory(plan_, options.type);
   TrainPass::add_memory(plan_, files.table, model_.parallel(), pass_);

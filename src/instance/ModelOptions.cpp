@@ -66,11 +66,11 @@ std::vector<std::string> Numbers::problems(const std::string& arithmetic_key,
   return list;
 }
 
-TrainPassOptions PassOptions::train_pass(KvType kv_type) const {
+TrainPassOptions PassOptions::train_pass(const Precision& precision) const {
   TrainPassOptions pass;
   pass.max_rows = max_tokens;
   pass.checkpointing = checkpointing ? Checkpointing::kYes : Checkpointing::kNo;
-  pass.kv_type = kv_type;
+  pass.precision = precision;
   if (exactness == Exactness::kLayout) {
     constexpr int kBundleTokens = 1024;
     pass.bundle_tokens = bundle_tokens > 0 ? bundle_tokens : std::min(kBundleTokens, max_tokens);

@@ -19,6 +19,7 @@ struct Numbers {
   CacheType cache = CacheType::kAuto;
 
   KvType kv_type() const;
+  Precision precision() const { return {arithmetic, kv_type()}; }
   // If they do not fit each other: the values of these keys, or of options of a command.
   std::vector<std::string> problems(const std::string& arithmetic_key,
                                     const std::string& cache_key) const;
@@ -50,8 +51,7 @@ struct PassOptions {
   Exactness exactness = Exactness::kLayout;
   int bundle_tokens = 0;  // of bundles; 0: 1,024, or max_tokens if these are fewer
 
-  // kv_type: of the pages that attention reads (Numbers::kv_type).
-  TrainPassOptions train_pass(KvType kv_type) const;
+  TrainPassOptions train_pass(const Precision& precision) const;
   std::vector<std::string> problems() const;
 };
 

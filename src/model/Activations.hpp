@@ -86,14 +86,11 @@ constexpr std::int64_t aligned_floats(std::int64_t count) {
   return (count + 15) / 16 * 16;
 }
 
-// Floats of memory for with_rounding in forward passes.
-inline std::int64_t rounded_input_floats([[maybe_unused]] const ActivationShape& shape,
-                                         [[maybe_unused]] int rows) {
-#if defined(TAPER_CUDA)
-  return std::int64_t{rows} * std::max({shape.hidden, shape.query, shape.mlp}) / 2;
-#else
-  return 0;
-#endif
+// Floats of memory for with_rounding() in forward passes.
+inline std::int64_t rounded_input_floats(const ActivationShape& shape, int rows,
+                                         Arithmetic arithmetic) {
+  if (!rounds_before(arithmetic)) return 0;
+  return rounded_rows_floats(rows, std::max({shape.hidden, shape.query, shape.mlp}));
 }
 
 // Flat view of a matrix.

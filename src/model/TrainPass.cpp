@@ -21,21 +21,21 @@ const char* head_item(const ParamTable& table) {
 }
 
 int head_rows(const TrainPassOptions& o) {
-  if (kOnHost || o.kv_type != KvType::kBf16) return o.logit_rows;
+  if (kOnHost || o.precision.kv_type != KvType::kBf16) return o.logit_rows;
   return std::max(o.logit_rows, std::min(o.max_rows, 4 * o.logit_rows));
 }
 
-// Memory of a device for the operands of a gradient of weights, rounded to bf16 (Exec::rounding):
-// those of the largest of a layer and of the head.
+// Memory for the operands of a gradient of weights (Rounding): those of the largest of a layer and
+// of the head.
 std::int64_t rounded_floats(const ActivationShape& shape, const ParamTable& table,
                             const ModelShard& shard, const TrainPassOptions& o) {
-  if (kOnHost || o.kv_type != KvType::kBf16) return 0;
+  if (!rounds_before(o.precision.arithmetic)) return 0;
   const std::int64_t outputs = std::max({2 * shape.mlp, shape.query, shape.key_value});
-  std::int64_t values = o.max_rows * (outputs + shape.hidden);
+  std::int64_t floats = rounded_outer_floats(o.max_rows, outputs, shape.hidden);
   if (!table.config().has_scalar_head())
-    values = std::max(
-        values, head_rows(o) * (std::int64_t{shard.vocab().size()} * kVocabBlock + shape.hidden));
-  return values / 2;
+    floats = std::max(floats, rounded_outer_floats(head_rows(o), shard.vocab().size() * kVocabBlock,
+                                                   shape.hidden));
+  return floats;
 }
 
 }  // namespace
@@ -56,7 +56,7 @@ struct TrainPass::Sizes {
     gradient_stream = rows * c.hidden;
     partials = layer_scratch_floats(parallel, c.hidden, o.max_rows);
     pages = PackedBatch::pages(o.max_rows, o.max_sequences) *
-            layer_page_floats(shape, c.head_dim, o.kv_type);
+            layer_page_floats(shape, c.head_dim, o.precision.kv_type);
     batch = PackedBatch::floats(o.max_rows, o.max_sequences);
     rounded = rounded_floats(shape, table, parallel.shard(), o);
     head = c.has_scalar_head() ? ScalarHead::floats(table, o.logit_rows)
@@ -96,8 +96,8 @@ TrainPass::TrainPass(const ParamTable& table, const ModelParallel& parallel,
   partials_ = take(kScratchItem, s.partials);
   activation_floats_ = s.layer_activations;
   // The pages of one layer serve all layers: backward_layer() writes keys and values again.
-  pages_ =
-      make_layer_pages(shape_, table.config().head_dim, options.kv_type, take(kPageItem, s.pages));
+  pages_ = make_layer_pages(shape_, table.config().head_dim, options.precision.kv_type,
+                            take(kPageItem, s.pages));
   batch_ = std::make_unique<PackedBatch>(take(kPageItem, s.batch), options.max_rows,
                                          options.max_sequences);
   rounded_ = take(kScratchItem, s.rounded);

@@ -32,7 +32,7 @@ struct TrainPassOptions {
   // rounded once, so their number is one of those that decide bits.
   int logit_rows = 512;
   Checkpointing checkpointing = Checkpointing::kYes;
-  KvType kv_type = KvType::kF32;
+  Precision precision;
   GradientType gradients = GradientType::kF32;  // of the sums that backward passes add to
   MemoryOwner owner = {};                       // of the memory, nothing of which outlives a call
 };

@@ -36,19 +36,20 @@ void embed_tokens(const Exec& exec, const ModelView& view, const ModelParallel& 
   scatter_rows(exec, x, ConstFloatMatrix(all), staging_view(order));
 }
 
-std::int64_t InferencePass::floats(const ParamTable& table, const ModelParallel& parallel,
-                                   int rows) {
+std::int64_t InferencePass::floats(const ParamTable& table, const ModelParallel& parallel, int rows,
+                                   Arithmetic arithmetic) {
   const ActivationShape shape(table, parallel.shard());
   return static_cast<std::int64_t>(rows) * table.config().hidden +
          LayerActivations::floats(shape, rows) +
          layer_scratch_floats(parallel, table.config().hidden, rows) +
-         rounded_input_floats(shape, rows) + 64;
+         rounded_input_floats(shape, rows, arithmetic) + 64;
 }
 
 InferencePass::InferencePass(const ParamTable& table, const ModelParallel& parallel, int rows,
-                             float* memory, ConstFloatMatrix rope_table)
+                             Arithmetic arithmetic, float* memory, ConstFloatMatrix rope_table)
     : table_(&table), rows_(rows), rope_table_(rope_table) {
   const ActivationShape shape(table, parallel.shard());
+  rounded_floats_ = rounded_input_floats(shape, rows, arithmetic);
   hidden_ = memory;
   activations_ = hidden_ + aligned_floats(static_cast<std::int64_t>(rows) * table.config().hidden);
   partials_ = activations_ + LayerActivations::floats(shape, rows);
@@ -79,8 +80,8 @@ void InferencePass::apply_layers(const Exec& exec, const ModelView& view,
   const FloatMatrix x = stream(batch.rows());
   const ActivationShape shape(*table_, parallel.shard());
   const LayerActivations activations(shape, rows_, activations_);
-  const Exec rounding = with_rounding(exec, rounded_, rounded_input_floats(shape, rows_));
-  const LayerContext context = this->context(rounding, parallel, batch, shape);
+  const Exec with_memory = rounding(exec);
+  const LayerContext context = this->context(with_memory, parallel, batch, shape);
   for (int l = layers.begin; l < layers.end; ++l)
     forward_layer(context, view.layer(l), pages.layer(l), activations, x, x);
 }

@@ -20,11 +20,12 @@ void embed_tokens(const Exec& exec, const ModelView& view, const ModelParallel& 
 class InferencePass {
  public:
   // Floats of memory for calls of up to `rows` rows in one layout.
-  static std::int64_t floats(const ParamTable& table, const ModelParallel& parallel, int rows);
+  static std::int64_t floats(const ParamTable& table, const ModelParallel& parallel, int rows,
+                             Arithmetic arithmetic);
 
   // Works in `memory`, aligned to 64 bytes.
-  InferencePass(const ParamTable& table, const ModelParallel& parallel, int rows, float* memory,
-                ConstFloatMatrix rope_table);
+  InferencePass(const ParamTable& table, const ModelParallel& parallel, int rows,
+                Arithmetic arithmetic, float* memory, ConstFloatMatrix rope_table);
 
   // Hidden states (rows, h) after the last layer, before the final norm; valid until the next call.
   // New keys and values are written to `pages`. Collective over parallel.group().
@@ -39,6 +40,8 @@ class InferencePass {
   FloatMatrix embed(const Exec& exec, const ModelView& view, const ModelParallel& parallel,
                     const TokenBatch& batch) const;
   FloatMatrix stream(int rows) const;
+  // `exec` with the memory of the pass for rounded operands, which is free between its calls.
+  Exec rounding(const Exec& exec) const { return with_rounding(exec, rounded_, rounded_floats_); }
   void apply_layers(const Exec& exec, const ModelView& view, const ModelParallel& parallel,
                     const TokenBatch& batch, const PagedLayers& pages, Range layers) const;
   // An approximation by windows of layers, which works in `window_memory` as well; `parallel` is
@@ -57,7 +60,8 @@ class InferencePass {
   float* hidden_;
   float* activations_;
   float* partials_;
-  float* rounded_;
+  float* rounded_;  // memory for Rounding
+  std::int64_t rounded_floats_;
   ConstFloatMatrix rope_table_;
 };
 

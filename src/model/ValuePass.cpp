@@ -20,7 +20,7 @@ std::int64_t pages_floats(const ParamTable& table, const ModelParallel& parallel
                           const ValuePassOptions& o) {
   return PackedBatch::pages(o.max_rows, o.max_sequences) *
          layer_page_floats(ActivationShape(table, parallel.shard()), table.config().head_dim,
-                           o.kv_type);
+                           o.precision.kv_type);
 }
 
 float* take(Arena& arena, const std::string& name, MemoryPhase phase, std::int64_t floats) {
@@ -32,8 +32,9 @@ float* take(Arena& arena, const std::string& name, MemoryPhase phase, std::int64
 void ValuePass::add_memory(MemoryPlan& plan, const std::string& name, const ParamTable& table,
                            const ModelParallel& parallel, const ValuePassOptions& o) {
   for (const std::int64_t floats :
-       {InferencePass::floats(table, parallel, o.max_rows), pages_floats(table, parallel, o),
-        ScalarHead::floats(table, head_rows(o)), PackedBatch::floats(o.max_rows, o.max_sequences)})
+       {InferencePass::floats(table, parallel, o.max_rows, o.precision.arithmetic),
+        pages_floats(table, parallel, o), ScalarHead::floats(table, head_rows(o)),
+        PackedBatch::floats(o.max_rows, o.max_sequences)})
     plan.add(item(name), o.phase, floats * std::int64_t{sizeof(float)});
 }
 
@@ -41,11 +42,12 @@ ValuePass::ValuePass(const std::string& name, const ParamTable& table,
                      const ModelParallel& parallel, const ValuePassOptions& o, Arena& arena,
                      ConstFloatMatrix rope_table)
     : options_(o),
-      pass_(table, parallel, o.max_rows,
-            take(arena, name, o.phase, InferencePass::floats(table, parallel, o.max_rows)),
+      pass_(table, parallel, o.max_rows, o.precision.arithmetic,
+            take(arena, name, o.phase,
+                 InferencePass::floats(table, parallel, o.max_rows, o.precision.arithmetic)),
             rope_table),
       pages_(make_layer_pages(ActivationShape(table, parallel.shard()), table.config().head_dim,
-                              o.kv_type,
+                              o.precision.kv_type,
                               take(arena, name, o.phase, pages_floats(table, parallel, o)))),
       head_(table, head_rows(o),
             take(arena, name, o.phase, ScalarHead::floats(table, head_rows(o)))),

@@ -15,7 +15,7 @@ struct ValuePassOptions {
   int max_rows = 2048;                       // tokens per micro-batch
   int max_sequences = 256;                   // sequences per micro-batch
   MemoryPhase phase = MemoryPhase::kAlways;  // of the memory, nothing of which outlives a call
-  KvType kv_type = KvType::kF32;
+  Precision precision = {};
 };
 
 // The forward pass over packed sequences of a model with a scalar head that is not trained. Values

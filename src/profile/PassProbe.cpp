@@ -59,7 +59,7 @@ class LearningModel {
       : world_(world), block_(block), ids_(files.valid_ids()) {
     PassOptions pass;
     pass.max_tokens = options.max_rows;
-    pass_options_ = pass.train_pass(kv_type(block.exec));
+    pass_options_ = pass.train_pass(precision(block.exec));
     pass_options_.owner.phase = plan_.phase("passes");
     AdamWOptions adamw;
     adamw.gradients = pass_options_.gradients;

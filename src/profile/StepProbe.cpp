@@ -84,7 +84,7 @@ StepProbe::StepProbe(const StepProbeOptions& options, ModelFiles& files, const R
   for (auto& [degree, side] : sides_) {
     const EngineSizing sizing{max_batch(degree), max_tokens(degree), options.kv_memory_mb};
     const EngineNeed need{options.max_positions, files.valid_ids(), "--kv-memory-mb",
-                          kv_type(ranks.exec)};
+                          precision(ranks.exec)};
     side->layout = {nullptr, &side->parallel,
                     engine_options(sizing, need, files.config, side->parallel)};
     memory_.cover(EngineMemory::of(files.table, side->parallel, side->layout.options));

@@ -87,7 +87,8 @@ Reshaper::Reshaper(const ParamTable& table, const DivisorChain& chain, const Gro
   require_no_problems(options.problems());
   geometry_.kv_heads = table.config().kv_heads;
   geometry_.bytes_per_page =
-      page_floats(table.config().head_dim, layouts_.begin()->second.options.kv_type) * kFloat;
+      page_floats(table.config().head_dim, layouts_.begin()->second.options.precision.kv_type) *
+      kFloat;
   geometry_.heads = [this](int tp, int index) { return ModelShard(*table_, tp, index).kv_heads(); };
   geometry_.blocks = [this](int tp) { return layout(tp).options.kv_blocks; };
   geometry_.max_running = [this](int tp) { return layout(tp).options.scheduler.max_running; };

@@ -29,7 +29,7 @@ ModelFiles open_model(const RewardOptions& reward) {
 }
 
 ValuePassOptions pass_options(const RewardModelSetup& setup, const Exec& exec) {
-  return {setup.max_rows, kMostSequences, setup.phase, kv_type(exec)};
+  return {setup.max_rows, kMostSequences, setup.phase, precision(exec)};
 }
 
 }  // namespace

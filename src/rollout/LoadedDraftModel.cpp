@@ -50,7 +50,8 @@ std::int64_t LoadedDraftModel::largest_cache(const RolloutLayouts& layouts) cons
     const int degree = degree_in(tp), sharing = tp / degree;
     const std::int64_t blocks = (options.kv_blocks + sharing - 1) / sharing;
     if (degree <= largest_degree(files_.table))
-      largest = std::max(largest, blocks * largest_block(files_, degree, options.kv_type));
+      largest =
+          std::max(largest, blocks * largest_block(files_, degree, options.precision.kv_type));
   }
   return largest;
 }
@@ -62,7 +63,7 @@ void LoadedDraftModel::add_layout(int degree, const EngineOptions& options, std:
   EngineSetup& layout = layouts_[degree];
   layout = {nullptr, &parallel, options};
   layout.options.kv_blocks =
-      static_cast<int>(kv_layer / largest_block(files_, degree, options.kv_type));
+      static_cast<int>(kv_layer / largest_block(files_, degree, options.precision.kv_type));
   memory_.cover(EngineMemory::of(files_.table, parallel, layout.options));
 }
 

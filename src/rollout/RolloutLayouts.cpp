@@ -55,7 +55,7 @@ std::int64_t largest_block(const ModelFiles& files, int tp, KvType type) {
 RolloutLayouts::RolloutLayouts(const GeneratorOptions& options, const ModelFiles& files,
                                const Ranks& ranks) {
   const EngineNeed need{options.max_positions(), files.valid_ids(), options.names.kv_memory,
-                        kv_type(ranks.exec)};
+                        precision(ranks.exec)};
   for (const int tp : possible_degrees(options, files.table, ranks.chain)) {
     const auto [at, unused] =
         parallels_.emplace(tp, ModelParallel(files.table, ranks.groups.tp_group(tp)));
@@ -83,7 +83,7 @@ RolloutLayouts::RolloutLayouts(const GeneratorOptions& options, const ModelFiles
 // of: in flight are as many per rank in every layout, and keys and values stay within the memory
 // that the smallest degree needs anyway.
 void RolloutLayouts::share_memory(const ModelFiles& files) {
-  const KvType type = smallest().options.kv_type;
+  const KvType type = smallest().options.precision.kv_type;
   const std::int64_t kv_layer =
       smallest().options.kv_blocks * largest_block(files, smallest_degree(), type);
   for (auto& [tp, layout] : layouts_) {

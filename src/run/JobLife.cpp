@@ -16,7 +16,7 @@ int JobLife::live(Session& session, const MakeJob& make) const {
   Ranks& ranks = session.start(tp_degrees, hang_seconds,
                                purpose == Purpose::kCheck ? "." : directory.path().string(),
                                [note](const std::string& why) { note->write(why); });
-  set_numbers(ranks.exec, arithmetic, kv_type);
+  set_precision(ranks.exec, precision);
   return session.finish(live_on(ranks, *note, make));
 }
 

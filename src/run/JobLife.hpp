@@ -35,8 +35,7 @@ struct JobLife {
   std::vector<JobOutput> outputs;
   std::vector<int> tp_degrees = {};  // that the job's groups have
   double hang_seconds = kHangSeconds;
-  Arithmetic arithmetic = Arithmetic::kF32;
-  KvType kv_type = KvType::kF32;
+  Precision precision = {};
   std::string config;                 // the parameters in use, the same on all ranks
   std::string resume;                 // --resume
   const StopRequest* stop = nullptr;  // that the job gets, too

@@ -111,7 +111,7 @@ PolicyLossOptions RunOptions::loss_in_use() const {
 }
 
 TrainPassOptions RunOptions::pass_options() const {
-  TrainPassOptions pass = training.train_pass(model.kv_type());
+  TrainPassOptions pass = training.train_pass(model.precision());
   pass.max_rows = std::max(pass.max_rows, static_cast<int>(max_positions()));
   pass.shares_prefixes = training.shared_prompts;
   pass.bundles_of_prompts = training.early_learning;

@@ -72,7 +72,7 @@ double ExitJob::run() {
   MemoryPlan plan;
   TrainPassOptions pass_options;
   pass_options.max_rows = std::max(options_.max_tokens, static_cast<int>(longest));
-  pass_options.kv_type = kv_type(ranks_.exec);
+  pass_options.precision = precision(ranks_.exec);
   pass_options.owner.phase = plan.phase("training");
   TrainedExits exits(made, ranks_,
                      {options_.type,

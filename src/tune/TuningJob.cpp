@@ -20,7 +20,7 @@ namespace fs = std::filesystem;
 
 TrainPassOptions pass_options_of(const TuningOptions& o, int sequences_per_example,
                                  MemoryPhase phase) {
-  TrainPassOptions pass = o.training.train_pass(o.model.kv_type());
+  TrainPassOptions pass = o.training.train_pass(o.model.precision());
   pass.max_sequences *= sequences_per_example;
   pass.owner.phase = phase;
   return pass;

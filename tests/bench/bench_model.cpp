@@ -133,10 +133,10 @@ class EngineBench {
   EngineBench(const BenchOptions& options, ModelFiles& files, const Ranks& ranks,
               const InferenceModel& model, int batch, int prompt)
       : ranks_(ranks), batch_(batch), model_(model) {
-    EngineOptions engine = engine_options(
-        {batch, std::max(512, batch), 8192},
-        {prompt + kNew + 2, files.valid_ids(), "the KV memory of the benchmark", options.kv_type()},
-        files.config, model_.parallel());
+    EngineOptions engine = engine_options({batch, std::max(512, batch), 8192},
+                                          {prompt + kNew + 2, files.valid_ids(),
+                                           "the KV memory of the benchmark", options.precision()},
+                                          files.config, model_.parallel());
     engine.graphs = !options.is_eager;
     const EngineMemory memory = EngineMemory::of(files.table, model_.parallel(), engine);
     MemoryPlan plan;
@@ -250,7 +250,7 @@ class TrainBench {
     o.type = options.type;
     o.train_tp = o.generation_tp = options.tp;
     o.pass.max_rows = kTrainRows * kTrainLength;
-    o.pass.kv_type = options.kv_type();
+    o.pass.precision = options.precision();
     o.pass.gradients = options.gradients;
     o.pass.checkpointing = options.checkpointing ? Checkpointing::kYes : Checkpointing::kNo;
     return o;
@@ -359,7 +359,7 @@ int run(int argc, char** argv) {
   Runtime runtime(argc, argv);
   if (options.tp == 0) options.tp = mpi.ranks();
   Ranks ranks(MPI_COMM_WORLD, mpi.ranks(), {options.tp}, progress);
-  set_numbers(ranks.exec, options.arithmetic, options.kv_type());
+  set_precision(ranks.exec, options.precision());
 #if defined(TAPER_CUDA)
   ranks.connect_devices();
 #endif

@@ -24,11 +24,19 @@ std::vector<std::string> models_for(const Group& group) {
   return names;
 }
 
+// Weights lie as products of the arithmetic want them.
+void compute_in(GoldenModel& m, Arithmetic arithmetic) {
+  m.exec.arithmetic = arithmetic;
+  m.pack();
+}
+
 // Every sample by itself: one sequence at a time, prompts read whole, nothing shared, one rank.
 Generation alone(const std::string& name, const SamplingOptions& o,
-                 const std::vector<Request>& requests, WeightType type = WeightType::kF32) {
+                 const std::vector<Request>& requests, WeightType type = WeightType::kF32,
+                 Arithmetic arithmetic = Arithmetic::kF32) {
   const Group self = Group::self();
   GoldenModel m(name, self, type);
+  compute_in(m, arithmetic);
   EngineOptions options = roomy(m);
   options.scheduler = {1, kPositions, 64};
   options.logit_rows = 1;
@@ -206,6 +214,27 @@ TEST_CASE("log-probs are those of the training forward pass") {
     }
   }
 }
+
+#if !defined(TAPER_CUDA)
+TEST_CASE("arithmetics of bf16 have the same bits for any layout, and in the training pass") {
+  const Group group = world();
+  for (const Arithmetic arithmetic : {Arithmetic::kBf16, Arithmetic::kBf16Dot})
+    for (const auto& name : models_for(group)) {
+      INFO(name << (arithmetic == Arithmetic::kBf16 ? ", bf16" : ", bf16-dot"));
+      GoldenModel m(name, group, WeightType::kBf16);
+      compute_in(m, arithmetic);
+      const auto requests = mixed_requests(m, 30, 24);
+      EngineOptions o = roomy(m);
+      o.scheduler.max_step_rows = 100;
+      const Generation g = generate(m, o, sampling(1.0f), some_stops(), requests);
+      CHECK(g.tokens > 300);
+      CHECK(training_differences(m, g, 1.0f) == 0);
+      CHECK(difference(alone(name, sampling(1.0f), requests, WeightType::kBf16, arithmetic), g)
+                .empty());
+      CHECK_FALSE(difference(alone(name, sampling(1.0f), requests, WeightType::kBf16), g).empty());
+    }
+}
+#endif
 
 TEST_CASE("truncated sampling has the same bits for any layout, and the training pass agrees") {
   const Group group = world();

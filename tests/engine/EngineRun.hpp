@@ -41,6 +41,7 @@ inline EngineOptions roomy(const GoldenModel& m) {
   o.kv_blocks = 400;
   o.max_positions = kPositions;
   o.valid_ids = m.config.vocab;
+  o.precision = precision(m.exec);
   return o;
 }
 

@@ -17,7 +17,7 @@ struct Run {
 
 Run run(GoldenModel& m, EngineOptions options, bool graphs, const std::vector<Request>& requests) {
   options.graphs = graphs;
-  options.kv_type = kv_type(m.exec);
+  options.precision = precision(m.exec);
   TestEngine test(m, options);
   SamplingOptions sampling;
   sampling.seed = 5;

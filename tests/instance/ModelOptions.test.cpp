@@ -12,9 +12,10 @@ using namespace taper;
 using taper::test::check_problem;
 
 TEST_CASE("passes run as the options say") {
-  CHECK(PassOptions().train_pass(KvType::kF32).checkpointing == Checkpointing::kNo);
-  const TrainPassOptions pass = PassOptions{2, 77, true}.train_pass(KvType::kBf16);
-  CHECK(pass.kv_type == KvType::kBf16);
+  CHECK(PassOptions().train_pass({}).checkpointing == Checkpointing::kNo);
+  const TrainPassOptions pass =
+      PassOptions{2, 77, true}.train_pass({Arithmetic::kF32, KvType::kBf16});
+  CHECK(pass.precision.kv_type == KvType::kBf16);
   CHECK(pass.max_rows == 77);
   CHECK(pass.checkpointing == Checkpointing::kYes);
 }

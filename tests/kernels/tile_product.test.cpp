@@ -195,7 +195,7 @@ TEST_CASE("units that round otherwise are found", "[product]") {
     return detail::gives_equal_bits(task, detail::kScalarOps.pair_product);
   };
   CHECK(is_accepted(detail::kScalarOps.pair_product));
-  CHECK_FALSE(is_accepted(detail::kScalarOps.dot_product));
+  CHECK_FALSE(is_accepted(detail::kScalarOps.dot.product));
   CHECK(is_accepted(kTiles));
   CHECK_FALSE(is_accepted(kTilesOf<OneChain>));
   CHECK_FALSE(is_accepted(kTilesOf<RoundedProducts>));

@@ -36,7 +36,7 @@ class SequencePass {
       : model_(model),
         plan_(plan(model)),
         arena_(plan_),
-        pass_(model.table, model.parallel, kLength,
+        pass_(model.table, model.parallel, kLength, model.exec.arithmetic,
               arena_.take<float>("pass", MemoryPhase::kAlways, pass_floats(model)),
               ConstFloatMatrix(model.rope.data(), 512, model.config.head_dim)),
         pages_{
@@ -68,7 +68,7 @@ class SequencePass {
 
  private:
   static std::int64_t pass_floats(const GoldenModel& m) {
-    return InferencePass::floats(m.table, m.parallel, kLength);
+    return InferencePass::floats(m.table, m.parallel, kLength, m.exec.arithmetic);
   }
   static std::int64_t layer_floats(const GoldenModel& m) {
     return layer_page_floats(ActivationShape(m.table, m.parallel.shard()), m.config.head_dim,

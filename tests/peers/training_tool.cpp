@@ -70,7 +70,7 @@ class Training {
         model_(directory, self_, weight_type(task), pass_for(sequences_), sequences_.rows()),
         arena_(plan()),
         adamw_(model_.local, self_, self_, adamw_options(task), arena_) {
-    set_numbers(model_.exec, arithmetic(task), KvType::kF32);
+    set_precision(model_.exec, {arithmetic(task), KvType::kF32});
     model_.pack();  // weights lie as their products want them
     std::copy_n(model_.values.begin(), adamw_.size(), adamw_.master().data());
   }

@@ -221,7 +221,7 @@ TEST_CASE("weights and keys seen through any layout give the same teacher-forced
                              Staged<float>& memory) {
     const int n = static_cast<int>(ids.size()), chunk = 32;
     const BlockShape shape{m.config.layers, parallel.shard().kv_heads().size(), m.config.head_dim};
-    const std::int64_t pass_floats = InferencePass::floats(m.table, parallel, n);
+    const std::int64_t pass_floats = InferencePass::floats(m.table, parallel, n, m.exec.arithmetic);
     const std::int64_t head_floats = TokenHead::floats(m.table, parallel, chunk);
     memory.assign(pass_floats + head_floats + 3 * shape.floats() + 64, 0.0f);
     float* const pass_memory =
@@ -229,7 +229,7 @@ TEST_CASE("weights and keys seen through any layout give the same teacher-forced
     float* const head_memory = pass_memory + (pass_floats + 15) / 16 * 16;
     const BlockPool pool(shape, 3,
                          {head_memory + (head_floats + 15) / 16 * 16, 3 * shape.layer_floats()});
-    InferencePass pass(m.table, parallel, n, pass_memory,
+    InferencePass pass(m.table, parallel, n, m.exec.arithmetic, pass_memory,
                        ConstFloatMatrix(m.rope.data(), kPositions, m.config.head_dim));
     TokenHead head(m.table, parallel, chunk, head_memory);
     const Staged<std::int32_t> blocks{2, 0, 1};

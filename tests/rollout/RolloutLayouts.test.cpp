@@ -79,7 +79,8 @@ TEST_CASE("a rank has memory for its share of the sequences in flight, in the wo
     INFO("degree " << tp);
     const ModelParallel parallel(files.table, world.ranks.groups.tp_group(tp));
     const int rows = std::max(options.step_rows, options.max_running * tp);
-    most = std::max(most, InferencePass::floats(files.table, parallel, rows));
+    most = std::max(
+        most, InferencePass::floats(files.table, parallel, rows, world.ranks.exec.arithmetic));
     const EngineOptions& here = layouts.at(tp).options;
     CHECK(here.scheduler.max_running == 30 * tp);
     CHECK(here.scheduler.max_step_rows == rows);

@@ -23,8 +23,8 @@ namespace {
 // terms and the sum.
 constexpr double kError = 2e-5;
 
-// Whether there is memory for rounded operands of many rows, on a device.
-bool rounds_before = false;
+// Whether there is memory for rounded operands.
+bool keeps_rounded = false;
 Arithmetic arithmetic = Arithmetic::kBf16;
 
 // canonical::multiply() wants one type for the chains of all arithmetics.
@@ -37,7 +37,7 @@ Exec bf16_exec() {
   Exec exec;
   exec.arithmetic = arithmetic;
   exec.fence();  // the memory may still be read
-  if (rounds_before) exec.rounding = {memory.data(), 4 * std::ssize(memory)};
+  if (keeps_rounded) exec.rounding = {memory.data(), 4 * std::ssize(memory)};
   return exec;
 }
 Chain chain() {
@@ -45,9 +45,10 @@ Chain chain() {
 }
 #else
 Exec bf16_exec() {
+  static Floats memory(1 << 20);
   Exec exec;
   exec.arithmetic = arithmetic;
-  return exec;
+  return keeps_rounded ? with_rounding(exec, memory.data(), std::ssize(memory)) : exec;
 }
 Chain chain() {
   if (arithmetic == Arithmetic::kBf16Dot) return canonical::DotChain();
@@ -151,7 +152,7 @@ void compare(Report& report) {
     compare_leaves(report, rows, 28, 16, 16, 9);
   }
   for (const bool rounds : {false, true}) {
-    rounds_before = rounds;
+    keeps_rounded = rounds;
     compare_multiply(report, 200, 300, 96);
     compare_multiply(report, 130, 64, 200);
     compare_leaves(report, 150, 12, 64, 56, 40);
@@ -164,12 +165,13 @@ void compare(Report& report) {
   }
   compare_leaves(report, 128, 300, 8, 8, 8,
                  64);  // more waiting sums than these and shared memory hold
-  rounds_before = false;
+  keeps_rounded = false;
   for (const int k : {1, 2, 31, 33, 63, 127, 129, 511, 513, 577})
     compare_multiply(report, 3, 130, k);
 }
 
 void time(const Stopwatch& watch, const std::string& name) {
+  keeps_rounded = kOnHost;
   time_multiply(watch, "multiply in " + name, bf16_exec(),
                 vocabulary_weights(WeightType::kBf16, bf16_exec()));
   time_outer(watch, "accumulate_outer in " + name, bf16_exec());
