@@ -49,10 +49,12 @@ void ModelArguments::declare(param::CommandLine& line, LayoutForms layouts) {
 
 void declare_numbers(param::CommandLine& line, Numbers& numbers) {
   line.choice("dtype", numbers.type, "type of the forward weights", named_weight_types());
-  line.choice("arithmetic", numbers.arithmetic,
-              "arithmetic of products; f32: the same bits on all machines; bf16: both operands are "
-              "rounded, for matrix units, with the same bits on all CPUs",
-              named_arithmetics());
+  line.choice(
+      "arithmetic", numbers.arithmetic,
+      "arithmetic of products; f32: the same bits on all machines; bf16: both operands are "
+      "rounded, for matrix units, with the same bits on all CPUs; bf16-dot: the same for the "
+      "dot products of AVX512-BF16",
+      named_arithmetics());
   line.choice("cache-type", numbers.cache,
               "type of cached keys and values; bf16: half of the memory; auto: f32 on CPUs, and on "
               "GPUs that of the arithmetic",

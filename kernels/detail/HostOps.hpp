@@ -20,7 +20,7 @@ struct DotOps {
   // n values.
   void (*round)(bf16* to, const float* from, std::int64_t n);
   // n rows of a plain matrix, `step` apart, as pairs of rows (n / 2 up, width), with zeros beyond
-  // the first `columns` columns and the last row.
+  // the first `columns` columns and the last row; width is a multiple of 16.
   void (*round_pairs)(Bf16Pair* to, std::int64_t width, const float* from, std::int64_t step, int n,
                       int columns);
 };

@@ -27,12 +27,11 @@ void round_values(bf16* to, const float* from, std::int64_t n) {
 template <class S>
 void round_pairs(Bf16Pair* to, std::int64_t width, const float* from, std::int64_t step, int n,
                  int columns) {
-  const int filled = width == kPanel ? kPanel : columns;
-  fill_pairs<S>(to, width, filled, from, step, n, n, columns);
+  fill_pairs<S>(to, width, static_cast<int>(width), from, step, n, n, columns);
 }
 
-// The operands of a task, some pairs of inputs at a time. Rounded inputs lie row by row if A does,
-// else pair by pair, kTaskRows apart.
+// The operands of a task, some pairs of inputs at a time. Inputs that the task rounds itself lie in
+// a strip, row by row if A does, else pair by pair, kTaskRows apart.
 template <class Set, PairStrip strip>
 class DotOperands {
   static constexpr bool kByRows = strip == PairStrip::kByRows;
