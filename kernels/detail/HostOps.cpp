@@ -83,11 +83,11 @@ HostOps widest_ops() {
 HostOps choose_host_ops() {
   const char* wish = std::getenv("TAPER_ISA");
   const std::string name = wish == nullptr ? "" : wish;
-  HostOps ops = widest_ops();
-  if (name.empty()) return ops;
   if (name == "scalar") return kScalarOps;
   if (name == "avx2") return has_avx2() ? kAvx2Ops : kScalarOps;
-  if (name == "avx512") return has_avx512() ? kAvx512Ops : ops;
+  if (name == "avx512" && has_avx512()) return kAvx512Ops;
+  HostOps ops = widest_ops();
+  if (name.empty() || name == "avx512") return ops;
   TAPER_VALIDATE(name == "avx512bf16" || name == "amx",
                  "TAPER_ISA is '" << name
                                   << "' (choose scalar, avx2, avx512, avx512bf16 or amx, "

@@ -66,11 +66,7 @@ class DotOperands {
     return n;
   }
 
-  NextWeights next_weights() const {
-    const bool is_packed = w_ != w_strip_;
-    return {w_ + pairs_ * kPanel,
-            is_packed ? pairs_ * kPanel * static_cast<int>(sizeof(Bf16Pair)) : 0, pairs_};
-  }
+  NextWeights next_weights() const { return weights_after(w_, pairs_, w_strip_); }
 
   template <int R, int N, class... Next>
   void extend(int row, int c, bool fresh, float* top, int merges, std::int64_t level,

@@ -89,6 +89,12 @@ inline void fill_pairs(Bf16Pair* strip, std::int64_t width, int filled, const fl
     for (int c = 0; c < filled; c += 16) S::store_rounded(strip + c, load(k, c), load(k + 1, c));
 }
 
+// What follows so many pairs of a panel, unless these were brought into a strip.
+static inline NextWeights weights_after(const Bf16Pair* w, int pairs, const Bf16Pair* strip) {
+  const int bytes = pairs * kPanel * static_cast<int>(sizeof(Bf16Pair));
+  return {w + pairs * kPanel, w == strip ? 0 : bytes, pairs};
+}
+
 // Weights of the n inputs of a leaf from k on, in whole multiples of `unit` inputs, all in pairs:
 // where they are packed, or else brought into `strip`. Of packed ones, only the end of a leaf is no
 // whole multiple, and less than one.
@@ -160,12 +166,7 @@ class PairOperands {
     return n;
   }
 
-  NextWeights next_weights() const {
-    const int pairs = blocks_ * kPairBlock / 2;
-    const bool is_packed = w_ != w_strip_;
-    return {w_ + pairs * kPanel,
-            is_packed ? pairs * kPanel * static_cast<int>(sizeof(Bf16Pair)) : 0, pairs};
-  }
+  NextWeights next_weights() const { return weights_after(w_, blocks_ * kPairBlock / 2, w_strip_); }
 
   template <int R, int N, class... Next>
   void extend(int row, int c, bool fresh, float* top, int merges, std::int64_t level,
