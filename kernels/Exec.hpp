@@ -33,9 +33,9 @@ struct Precision {
 };
 
 // Memory of the execution space in which products keep operands rounded to bf16, so that they are
-// not rounded each time that they are read: on the host in Arithmetic::kBf16Dot, on Hopper in
-// kBf16, activations of many rows and both operands of gradients of weights. Where it is too small
-// for them, they are rounded as they are read.
+// not rounded each time that they are read: on the host and on Hopper, activations of many rows and
+// both operands of gradients of weights. Where it is too small for them, they are rounded as they
+// are read.
 struct Rounding {
   void* memory = nullptr;
   std::int64_t bytes = 0;

@@ -29,9 +29,8 @@ detail::ProductTask* task_of(const detail::HostOps& ops, Arithmetic arithmetic) 
 }
 
 template <class E>
-void launch(const char* label, const E& exec, detail::ProductArgs args) {
+void launch(const char* label, const E& exec, const detail::ProductArgs& args) {
   if (args.rows == 0 || args.columns == 0) return;
-  if (rounds_before(exec.arithmetic)) detail::round_operands(exec, args);
   detail::ProductTask* const task = task_of(detail::host_ops(), exec.arithmetic);
   const int panels = detail::quotient_up(args.columns, kPanelColumns);
   const int chunk = rows_per_task(args, panels, exec.concurrency());
@@ -71,20 +70,26 @@ PackedMatrix PackedMatrix::k_slice(int begin, int end) const {
 template <class E>
 void multiply(const E& exec, MatrixView<float, E> y, MatrixView<const float, E> x,
               const PackedMatrix& w, VectorView<const float, E> bias) {
-  launch("taper::multiply", exec, detail::multiply_args(y, x, w, bias.data()));
+  detail::ProductArgs args = detail::multiply_args(y, x, w, bias.data());
+  if (rounds_operands(exec.arithmetic)) detail::round_rows(exec, args);
+  launch("taper::multiply", exec, args);
 }
 
 template <class E>
 void multiply_leaves(const E& exec, MatrixView<float, E> y, MatrixView<const float, E> x,
                      const PackedMatrix& w, const LeafOrder& leaves) {
-  launch("taper::multiply_leaves", exec, detail::multiply_leaves_args(y, x, w, leaves));
+  detail::ProductArgs args = detail::multiply_leaves_args(y, x, w, leaves);
+  if (rounds_operands(exec.arithmetic)) detail::round_rows(exec, args);
+  launch("taper::multiply_leaves", exec, args);
 }
 
 template <class E>
 void accumulate_outer(const E& exec, const GradientView& gradient, MatrixView<const float, E> a,
                       MatrixView<const float, E> b) {
-  const detail::ProductArgs args = detail::accumulate_outer_args(gradient, a, b);
-  if (args.last_leaf_k > 0) launch("taper::accumulate_outer", exec, args);
+  detail::ProductArgs args = detail::accumulate_outer_args(gradient, a, b);
+  if (args.last_leaf_k == 0) return;
+  if (rounds_operands(exec.arithmetic)) detail::round_outer(exec, args);
+  launch("taper::accumulate_outer", exec, args);
 }
 
 namespace {
@@ -109,7 +114,7 @@ template <class E, class T>
 void pack_panels(const E& exec, void* packed, WeightType type, MatrixView<const T, E> stored,
                  PackOrder order) {
   const detail::StoredMatrix<T> s = detail::stored_matrix(stored, order);
-  const int panels = (s.columns + kPanelColumns - 1) / kPanelColumns;
+  const int panels = detail::quotient_up(s.columns, kPanelColumns);
   const bool in_pairs = rounds_operands(exec.arithmetic);
   detail::for_each("taper::pack_panels", exec, panels, [=](const int p) {
     const int first = p * kPanelColumns;

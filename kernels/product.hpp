@@ -40,12 +40,9 @@ struct PackedMatrix {
   PackedMatrix k_slice(int begin, int end) const;
 };
 
-// Whether products keep rounded operands in memory (Rounding), and floats of it for activations
-// (rows, k), and for the operands (rows, n) and (rows, m) of a gradient of weights. The host keeps
-// the latter as pairs of rows, with room between columns.
-constexpr bool rounds_before(Arithmetic arithmetic) {
-  return arithmetic == (kOnHost ? Arithmetic::kBf16Dot : Arithmetic::kBf16);
-}
+// Floats of the memory of Rounding for activations (rows, k), and for the operands (rows, n) and
+// (rows, m) of a gradient of weights. The host keeps the latter as pairs of rows, with room between
+// columns.
 constexpr std::int64_t rounded_rows_floats(std::int64_t rows, std::int64_t k) {
   return rows * k / 2;
 }

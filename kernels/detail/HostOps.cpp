@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "kernels/detail/HostOps.hpp"
 
+#include <algorithm>
+#include <array>
 #include <cstdlib>
 #include <string>
 
@@ -33,11 +35,11 @@ bool has_tiles() {
          (d & kBf16) != 0;
 }
 
-// Why instructions cannot be used; empty: they can. An arithmetic is what they were seen to
-// compute.
+// Why instructions cannot be used; empty: they can. Their sums are part of an arithmetic, so they
+// must be seen to have its bits on this very processor.
 std::string lack_of_dot_products() {
   if (!has_dot_products()) return "this processor has no AVX512-BF16";
-  if (!gives_equal_bits(kAvx512Bf16Ops.product, kAvx512Ops.dot.product))
+  if (!gives_equal_bits(kAvx512Bf16DotOps.product, kAvx512Ops.dot.product))
     return "this processor's AVX512-BF16 rounds differently";
   return "";
 }
@@ -48,19 +50,13 @@ std::string lack_of_tiles() {
     return "this processor's AMX rounds differently";
   return "";
 }
-
-HostOps widest_ops() {
-  if (!has_avx512()) return has_avx2() ? kAvx2Ops : kScalarOps;
-  HostOps ops = kAvx512Ops;
-  if (lack_of_dot_products().empty()) {
-    ops.name = "avx512bf16";
-    ops.dot = kAvx512Bf16Ops;
-  }
-  if (lack_of_tiles().empty()) {
-    ops.name = "amx";
-    ops.pair_product = amx_product;
-  }
-  return ops;
+void take_dot_products(HostOps& ops) {
+  ops.name = "avx512bf16";
+  ops.dot = kAvx512Bf16DotOps;
+}
+void take_tiles(HostOps& ops) {
+  ops.name = "amx";
+  ops.pair_product = amx_product;
 }
 #else
 std::string lack_of_dot_products() {
@@ -75,30 +71,29 @@ bool has_avx2() {
 bool has_avx512() {
   return false;
 }
-HostOps widest_ops() {
-  return kScalarOps;
-}
+void take_dot_products(HostOps& /*ops*/) {}
+void take_tiles(HostOps& /*ops*/) {}
 #endif
 
 HostOps choose_host_ops() {
   const char* wish = std::getenv("TAPER_ISA");
   const std::string name = wish == nullptr ? "" : wish;
-  if (name == "scalar") return kScalarOps;
-  if (name == "avx2") return has_avx2() ? kAvx2Ops : kScalarOps;
-  if (name == "avx512" && has_avx512()) return kAvx512Ops;
-  HostOps ops = widest_ops();
-  if (name.empty() || name == "avx512") return ops;
-  TAPER_VALIDATE(name == "avx512bf16" || name == "amx",
+  constexpr std::array kNames{"", "scalar", "avx2", "avx512", "avx512bf16", "amx"};
+  TAPER_VALIDATE(std::ranges::find(kNames, name) != kNames.end(),
                  "TAPER_ISA is '" << name
                                   << "' (choose scalar, avx2, avx512, avx512bf16 or amx, "
                                      "or unset it)");
-  const std::string lack = name == "amx" ? lack_of_tiles() : lack_of_dot_products();
-  TAPER_VALIDATE(lack.empty(),
-                 "TAPER_ISA is " << name << " (" << lack << "); unset it, or set it to avx512");
-  if (name == "avx512bf16") {
-    ops.name = "avx512bf16";
-    ops.pair_product = kAvx512Ops.pair_product;
-  }
+  HostOps ops = name == "scalar" || !has_avx2()   ? kScalarOps
+                : name == "avx2" || !has_avx512() ? kAvx2Ops
+                                                  : kAvx512Ops;
+  if (name == "scalar" || name == "avx2" || name == "avx512") return ops;
+  const auto check = [&](const char* unit, const std::string& lack) {
+    TAPER_VALIDATE(name != unit || lack.empty(),
+                   "TAPER_ISA is " << name << " (" << lack << "); unset it, or set it to avx512");
+    return lack.empty();
+  };
+  if (check("avx512bf16", lack_of_dot_products())) take_dot_products(ops);
+  if (name != "avx512bf16" && check("amx", lack_of_tiles())) take_tiles(ops);
   return ops;
 }
 

@@ -14,10 +14,10 @@ namespace taper::detail {
 
 using ProductTask = void(const ProductArgs&, int row_begin, int row_end, int panel);
 
-// In Arithmetic::kBf16Dot.
+// Products in Arithmetic::kBf16Dot, and the rounding of operands in this arithmetic and kBf16.
 struct DotOps {
   ProductTask* product;
-  // n values.
+  // n values, and a zero if that makes whole pairs.
   void (*round)(bf16* to, const float* from, std::int64_t n);
   // n rows of a plain matrix, `step` apart, as pairs of rows (n / 2 up, width), with zeros beyond
   // the first `columns` columns and the last row; width is a multiple of 16.
@@ -61,14 +61,15 @@ struct HostOps {
 extern const HostOps kScalarOps;
 extern const HostOps kAvx2Ops;
 extern const HostOps kAvx512Ops;
-extern const DotOps kAvx512Bf16Ops;
+extern const DotOps kAvx512Bf16DotOps;
 ProductTask amx_product;  // in Arithmetic::kBf16
 // Asks the system for the registers of tiles, without which these must not be used.
 bool ask_for_tiles();
 
 // The widest set that this processor has; TAPER_ISA=scalar|avx2|avx512|avx512bf16|amx in the
 // environment asks for a narrower one: avx512bf16 is avx512 with its dot products, amx that with
-// its tiles. Throws Error if one of these two is asked for and cannot be had.
+// its tiles. Throws Error if one of these two is asked for and cannot be had, or the name is none
+// of these.
 const HostOps& host_ops();
 
 }  // namespace taper::detail

@@ -4,6 +4,7 @@
 #include <immintrin.h>
 
 #include <bit>
+#include <cstdint>
 
 #include "kernels/detail/HostOps.hpp"
 #include "kernels/detail/SimdAvx512.hpp"
@@ -35,7 +36,7 @@ struct Avx512Bf16 : Avx512 {
 
 }  // namespace
 
-extern const DotOps kAvx512Bf16Ops;
-const DotOps kAvx512Bf16Ops = make_dot_ops<Avx512Bf16>();
+extern const DotOps kAvx512Bf16DotOps;
+const DotOps kAvx512Bf16DotOps = make_dot_ops<Avx512Bf16>();
 
 }  // namespace taper::detail

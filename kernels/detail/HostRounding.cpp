@@ -9,15 +9,22 @@
 namespace taper::detail {
 namespace {
 
+// Below this many rows that tasks would round it does not pay for one more launch.
+bool pays(const ProductArgs& args) {
+  constexpr int kLeast = 1024;
+  return args.rows * quotient_up(args.columns, kPanel) >= kLeast;
+}
+
 bool has_room(const Rounding& rounding, std::int64_t pairs) {
   return pairs * std::int64_t{sizeof(Bf16Pair)} <= rounding.bytes;
 }
 
-// The activations, if each leaf has whole pairs.
+}  // namespace
+
 void round_rows(const HostExec& exec, ProductArgs& args) {
   const bool has_pairs = args.a_row % 2 == 0 && args.a_leaf % 2 == 0 && args.leaf_k % 2 == 0 &&
                          args.last_leaf_k % 2 == 0;
-  if (!has_pairs || !has_room(exec.rounding, args.rows * args.a_row / 2)) return;
+  if (!has_pairs || !pays(args) || !has_room(exec.rounding, args.rows * args.a_row / 2)) return;
   auto* const to = static_cast<bf16*>(exec.rounding.memory);
   const auto round = host_ops().dot.round;
   const float* const from = args.a;
@@ -27,22 +34,21 @@ void round_rows(const HostExec& exec, ProductArgs& args) {
   args.rounded = to;
 }
 
-// Both operands of a gradient of weights: one as pairs of rows, the other one packed as weights
-// are.
+// A as pairs of inputs, W packed as weights are.
 void round_outer(const HostExec& exec, ProductArgs& args) {
   const int inputs = args.leaf_k, pairs = quotient_up(inputs, 2);
   const int panels = quotient_up(args.columns, kPanel);
   // An odd number of vectors: pairs so far apart take all sets of a cache in turn.
   const std::int64_t stride = std::int64_t{quotient_up(args.rows, 16) | 1} * 16;
   const std::int64_t panel = std::int64_t{pairs} * kPanel;
-  if (!has_room(exec.rounding, pairs * stride + panels * panel)) return;
+  if (!pays(args) || !has_room(exec.rounding, pairs * stride + panels * panel)) return;
   auto* const a = static_cast<Bf16Pair*>(exec.rounding.memory);
   Bf16Pair* const w = a + pairs * stride;
   const auto round_pairs = host_ops().dot.round_pairs;
   constexpr int kBlock = 16;  // pairs of A of a task
   const int blocks = quotient_up(pairs, kBlock);
   const ProductArgs given = args;
-  for_each("taper::round_outer", exec, blocks + panels, [=](const int i) {
+  for_each_uneven("taper::round_outer", exec, blocks + panels, [=](const int i) {
     if (i < blocks) {
       const int k = 2 * kBlock * i, n = inputs - k < 2 * kBlock ? inputs - k : 2 * kBlock;
       round_pairs(a + i * kBlock * stride, stride, given.a + k * given.a_k, given.a_k, n,
@@ -60,15 +66,6 @@ void round_outer(const HostExec& exec, ProductArgs& args) {
   args.w_k = kPanel;
   args.w_panel = 2 * panel;
   args.w_inputs = args.leaf_k = args.last_leaf_k = 2 * pairs;
-}
-
-}  // namespace
-
-void round_operands(const HostExec& exec, ProductArgs& args) {
-  // Below this many rows that tasks would round it does not pay for one more launch.
-  constexpr int kLeast = 1024;
-  if (args.rows * quotient_up(args.columns, kPanel) < kLeast) return;
-  args.w_is_bf16 ? round_rows(exec, args) : round_outer(exec, args);
 }
 
 }  // namespace taper::detail

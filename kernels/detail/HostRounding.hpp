@@ -6,9 +6,10 @@
 
 namespace taper::detail {
 
-// In Arithmetic::kBf16Dot: rounds operands to bf16 before the product, all threads together, where
-// many tasks would else round them again and exec.rounding has room for them. Changes args so that
-// tasks read them there.
-void round_operands(const HostExec& exec, ProductArgs& args);
+// Round operands of a product to bf16 before it, all threads together, where many tasks would else
+// round them again and exec.rounding has room for them, and change args so that tasks read them
+// there: the rows of A, or both operands of a gradient of weights.
+void round_rows(const HostExec& exec, ProductArgs& args);
+void round_outer(const HostExec& exec, ProductArgs& args);
 
 }  // namespace taper::detail

@@ -13,7 +13,7 @@ inline constexpr int kTaskRows = 96;      // most rows per task of a product
 inline constexpr int kLeafRows = 48;      // ... of one with leaves
 inline constexpr int kMaxTreeDepth = 24;  // partial sums that may wait while leaves are added
 
-constexpr int quotient_up(int n, int divisor) {
+static constexpr int quotient_up(int n, int divisor) {
   return (n + divisor - 1) / divisor;
 }
 
@@ -45,8 +45,9 @@ struct ProductArgs {
   // that of y; where SwiGLU of gate and up columns goes, (rows, columns / 2).
   const float* residual = nullptr;
   float* act = nullptr;
-  // A rounded to bf16 before, where products keep it (Rounding); null: it is rounded as it is read.
-  // If a_k is 1, the elements stand as in A; else as pairs of inputs, pair_stride apart.
+  // On the host: A rounded to bf16 before, where products keep it (Rounding); null: it is rounded
+  // as it is read. If a_k is 1, the elements stand as in A; else as pairs of inputs, pair_stride
+  // apart, with room for 15 rows more behind the last ones.
   const bf16* rounded = nullptr;
   std::int64_t pair_stride = 0;
   int rows = 0;

@@ -5,24 +5,11 @@
 #pragma once
 
 #include <cstdint>
-#include <cstring>
 
 #include "kernels/detail/HostOps.hpp"
 #include "kernels/detail/pair_product.inl.hpp"
 
 namespace taper::detail {
-
-// n values, rounded to bf16, and a zero if that makes whole pairs.
-template <class S>
-void round_values(bf16* to, const float* from, std::int64_t n) {
-  std::int64_t k = 0;
-  for (; k + 32 <= n; k += 32) S::store_rounded(to + k, S::load(from + k), S::load(from + k + 16));
-  if (k == n) return;
-  const int left = static_cast<int>(n - k), lower = left < 16 ? left : 16;
-  bf16 last[32];
-  S::store_rounded(last, S::load_n(from + k, lower), S::load_n(from + k + lower, left - lower));
-  std::memcpy(to + k, last, sizeof(Bf16Pair) * ((left + 1) / 2));
-}
 
 template <class S>
 void round_pairs(Bf16Pair* to, std::int64_t width, const float* from, std::int64_t step, int n,
@@ -38,15 +25,14 @@ class DotOperands {
 
  public:
   using S = Set;
-  static constexpr bool kAsksAhead = true;
+  static constexpr bool kAheadOfManyRows = true;
   static constexpr int kMostRows = S::kDotRows;
   static constexpr int kColumnStep = S::kDotVectors;
   template <int R>
   static constexpr int kVectors = block_vectors<S::kDotVectors, R>();
 
   explicit DotOperands(const TaskPart& part) : part_(part) {
-    if (part.args.rounded != nullptr)
-      stride_ = kByRows ? part.args.a_row / 2 : part.args.pair_stride;
+    if (part.args.rounded != nullptr) stride_ = rounded_pairs(part, strip, 0, 0).stride;
   }
 
   int take(int leaf, int k, int left) {
@@ -54,7 +40,7 @@ class DotOperands {
     const int n = left == 1 ? 1 : (left < kPairWindow ? left : kPairWindow) / 2 * 2;
     pairs_ = (n + 1) / 2;
     if (part_.args.rounded != nullptr)
-      a_ = rounded(leaf, k);
+      a_ = rounded_pairs(part_, strip, leaf, k).begin;
     else if constexpr (kByRows)
       for (int r = 0; r < part_.rows; ++r)
         round_values<S>(reinterpret_cast<bf16*>(a_strip_ + r * (kPairWindow / 2)),
@@ -77,12 +63,6 @@ class DotOperands {
   }
 
  private:
-  const Bf16Pair* rounded(int leaf, int k) const {
-    const auto* pairs = reinterpret_cast<const Bf16Pair*>(part_.args.rounded);
-    return kByRows ? pairs + (part_.row_begin * part_.args.a_row + leaf * part_.args.a_leaf + k) / 2
-                   : pairs + k / 2 * part_.args.pair_stride + part_.row_begin;
-  }
-
   TaskPart part_;
   int pairs_ = 0;
   std::int64_t stride_ = kByRows ? kPairWindow / 2 : kTaskRows;  // of pairs, by rows or by inputs
@@ -95,8 +75,9 @@ class DotOperands {
 // As product_task(). Packed weights are in pairs (PairPanel.hpp).
 template <class S>
 void dot_product_task(const ProductArgs& args, int row_begin, int row_end, int panel) {
-  args.a_k == 1 ? panel_task<DotOperands<S, PairStrip::kByRows>>(args, row_begin, row_end, panel)
-                : panel_task<DotOperands<S, PairStrip::kByInputs>>(args, row_begin, row_end, panel);
+  strip_of(args) == PairStrip::kByRows
+      ? panel_task<DotOperands<S, PairStrip::kByRows>>(args, row_begin, row_end, panel)
+      : panel_task<DotOperands<S, PairStrip::kByInputs>>(args, row_begin, row_end, panel);
 }
 
 template <class S>

@@ -5,6 +5,7 @@
 #pragma once
 
 #include <cstdint>
+#include <cstring>
 
 #include "kernels/detail/PairPanel.hpp"
 #include "kernels/detail/product.inl.hpp"
@@ -18,6 +19,36 @@ static_assert(kPairWindow % kPairBlock == 0);
 
 // How rounded inputs of rows lie: row by row, `stride` apart, or input by input, kTaskRows apart.
 enum class PairStrip { kByRows, kByInputs };
+static inline PairStrip strip_of(const ProductArgs& args) {
+  return args.a_k == 1 && args.pair_stride == 0 ? PairStrip::kByRows : PairStrip::kByInputs;
+}
+
+// Where the inputs of a task from k on stand that were rounded before (ProductArgs::rounded), and
+// how many pairs from one row or pair of inputs to the next.
+struct RoundedPairs {
+  const Bf16Pair* begin;
+  std::int64_t stride;
+};
+static inline RoundedPairs rounded_pairs(const TaskPart& part, PairStrip strip, int leaf, int k) {
+  const ProductArgs& args = part.args;
+  const auto* const pairs = reinterpret_cast<const Bf16Pair*>(args.rounded);
+  if (strip == PairStrip::kByRows)
+    return {pairs + (part.row_begin * args.a_row + leaf * args.a_leaf + k) / 2, args.a_row / 2};
+  return {pairs + k / 2 * args.pair_stride + part.row_begin, args.pair_stride};
+}
+
+// n values, rounded to bf16, and a zero if that makes whole pairs.
+template <class S>
+void round_values(bf16* to, const float* from, std::int64_t n) {
+  std::int64_t k = 0;
+  for (; k + 32 <= n; k += 32) S::store_rounded(to + k, S::load(from + k), S::load(from + k + 16));
+  if (k == n) return;
+  const int left = static_cast<int>(n - k), lower = left < 16 ? left : 16;
+  bf16 last[32];
+  S::store_rounded(last, S::load_n(from + k, lower), S::load_n(from + k + lower, left - lower));
+  std::memcpy(to + k, last, sizeof(Bf16Pair) * ((left + 1) / 2));
+}
+
 template <PairStrip strip>
 inline float strip_value(const float* a, std::int64_t stride, int r, int k) {
   return strip == PairStrip::kByRows ? a[r * stride + k] : a[k * kTaskRows + r];
@@ -73,7 +104,7 @@ inline void extend_pairs(const float* a, std::int64_t stride, const Bf16Pair* w,
 }
 
 static constexpr int in_blocks(int inputs) {
-  return (inputs + kPairBlock - 1) / kPairBlock;
+  return quotient_up(inputs, kPairBlock);
 }
 
 // strip (padded / 2, width): pairs of successive rows of a plain matrix, of which n rows and
@@ -104,7 +135,7 @@ inline const Bf16Pair* pair_weights(const TaskPart& part, int leaf, int k, int n
   const ProductArgs& args = part.args;
   if (!args.w_is_bf16) {
     fill_pairs<S>(strip, kPanel, kPanel, part.w<float>(leaf, k), args.w_k, n,
-                  (n + unit - 1) / unit * unit, part.columns);
+                  quotient_up(n, unit) * unit, part.columns);
     return strip;
   }
   const bf16* weights = part.w<bf16>(leaf, k);
@@ -138,6 +169,29 @@ inline void fill_rounded_columns(float* strip, const float* a, std::int64_t a_k,
     }
 }
 
+// The same two from what was rounded before.
+template <class S>
+inline void widen_rows(float* strip, int stride, RoundedPairs from, int n, int rows) {
+  for (int r = 0; r < rows; ++r, from.begin += from.stride, strip += stride) {
+    const auto* const inputs = reinterpret_cast<const bf16*>(from.begin);
+    int k = 0;
+    for (; k + 16 <= n; k += 16) S::store(strip + k, S::load(inputs + k));
+    for (; k < n; ++k) strip[k] = to_float(inputs[k]);
+    for (; k < in_blocks(n) * kPairBlock; ++k) strip[k] = 0.0f;
+  }
+}
+template <class S>
+inline void widen_columns(float* strip, RoundedPairs from, int n, int rows) {
+  const int whole = in_blocks(n) * kPairBlock;
+  for (int k = 0; k < whole; k += 2, from.begin += from.stride, strip += 2 * kTaskRows)
+    for (int r = 0; r < rows; r += 16) {
+      typename S::Pairs pairs{S::zero(), S::zero()};
+      if (k < n) pairs = S::load(from.begin + r);
+      S::store(strip + r, pairs.first);
+      S::store(strip + kTaskRows + r, pairs.second);
+    }
+}
+
 // The operands of a task in Arithmetic::kBf16, some values of k of them at a time.
 template <class Set, PairStrip strip>
 class PairOperands {
@@ -145,7 +199,7 @@ class PairOperands {
 
  public:
   using S = Set;
-  static constexpr bool kAsksAhead = true;
+  static constexpr bool kAheadOfManyRows = true;
   static constexpr int kMostRows = S::kPairRows;
   // As many chains as the latency of the processor asks for.
   template <int R>
@@ -157,11 +211,18 @@ class PairOperands {
   int take(int leaf, int k, int left) {
     const int n = next_inputs(left, kPairWindow);
     blocks_ = in_blocks(n);
-    if constexpr (kByRows)
+    if (part_.args.rounded != nullptr) {
+      const RoundedPairs from = rounded_pairs(part_, strip, leaf, k);
+      if constexpr (kByRows)
+        widen_rows<S>(a_strip_, kPairWindow, from, n, part_.rows);
+      else
+        widen_columns<S>(a_strip_, from, n, part_.rows);
+    } else if constexpr (kByRows) {
       fill_rounded_rows<S>(a_strip_, kPairWindow, part_.a(leaf, k), part_.args.a_row, n,
                            part_.rows);
-    else
+    } else {
       fill_rounded_columns<S>(a_strip_, part_.a(leaf, k), part_.args.a_k, n, part_.rows);
+    }
     w_ = pair_weights<S>(part_, leaf, k, n, kPairBlock, w_strip_);
     return n;
   }
@@ -186,7 +247,7 @@ class PairOperands {
 // As product_task(). Packed weights are in pairs (PairPanel.hpp).
 template <class S>
 void pair_product_task(const ProductArgs& args, int row_begin, int row_end, int panel) {
-  args.a_k == 1
+  strip_of(args) == PairStrip::kByRows
       ? panel_task<PairOperands<S, PairStrip::kByRows>>(args, row_begin, row_end, panel)
       : panel_task<PairOperands<S, PairStrip::kByInputs>>(args, row_begin, row_end, panel);
 }

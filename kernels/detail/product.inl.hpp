@@ -18,18 +18,19 @@ class Ahead {
   Ahead(const void* next, std::int64_t bytes, std::int64_t calls)
       : next_(static_cast<const char*>(next)),
         end_(next_ + bytes),
-        rate_(static_cast<int>((bytes / kLine * 256 + calls - 1) / (calls > 0 ? calls : 1))) {}
+        rate_(static_cast<int>((bytes / kLine * kOne + calls - 1) / (calls > 0 ? calls : 1))) {}
 
   void fetch() {
-    for (due_ += rate_; due_ >= 256 && next_ < end_; due_ -= 256, next_ += kLine)
+    for (due_ += rate_; due_ >= kOne && next_ < end_; due_ -= kOne, next_ += kLine)
       __builtin_prefetch(next_);
   }
 
  private:
   static constexpr int kLine = 64;
+  static constexpr int kOne = 256;  // line, in units of rate_ and due_
 
   const char *next_, *end_;
-  int rate_, due_ = 0;  // lines per call, in 1/256
+  int rate_, due_ = 0;  // lines per call
 };
 
 // Chains of R rows x N vectors of columns over n steps of k: inputs, or pairs of them. `w` points
@@ -211,8 +212,8 @@ struct TaskPart {
 // Packed weights that follow in memory, and the steps of a sweep over columns, which may ask for
 // some at each.
 struct NextWeights {
-  const void* begin;
-  std::int64_t bytes, steps;
+  const void* begin = nullptr;
+  std::int64_t bytes = 0, steps = 0;
 };
 
 // The operands of a task in Arithmetic::kF32: as they lie, or a few values of k of them at a time.
@@ -222,7 +223,8 @@ class ChainOperands {
   using S = Set;
   static constexpr int kMostRows = S::kProductRows;       // of a block
   static constexpr int kColumnStep = S::kProductVectors;  // vectors that many rows share
-  static constexpr bool kAsksAhead = false;
+  // With many rows the second-level cache has the window, and the processor foresees the next one.
+  static constexpr bool kAheadOfManyRows = false;
   template <int R>
   static constexpr int kVectors = block_vectors<S::kProductVectors, R>();
 
@@ -310,11 +312,12 @@ inline void panel_task(const ProductArgs& args, int row_begin, int row_end, int 
         });
       } else {
         constexpr int kStep = Operands::kColumnStep;
-        const NextWeights next = operands.next_weights();
+        const NextWeights next =
+            Operands::kAheadOfManyRows ? operands.next_weights() : NextWeights{};
         Ahead ahead(next.begin, next.bytes, (rows / Operands::kMostRows) * (kPanel / 16 / kStep));
         for (int c = 0; c < columns; c += 16 * kStep)
           for_row_blocks<Operands::kMostRows>(rows, [&]<int R>(int row) {
-            if constexpr (Operands::kAsksAhead) ahead.fetch();
+            if constexpr (Operands::kAheadOfManyRows) ahead.fetch();
             constexpr int N =
                 Operands::template kVectors<R> < kStep ? Operands::template kVectors<R> : kStep;
             for (int at = c; at < c + 16 * kStep && at < columns; at += 16 * N)

@@ -6,6 +6,7 @@
 #pragma once
 
 #include <cstdint>
+#include <cstring>
 
 #include "kernels/detail/pair_product.inl.hpp"
 
@@ -14,14 +15,35 @@ namespace taper::detail {
 inline constexpr int kTileRows = 16, kTileColumns = 16;
 inline constexpr int kTileWindow = 512;  // inputs of which the rows of a task are rounded at a time
 
-// strip (rows, kTileWindow): n inputs of each row as bf16, and zeros up to whole blocks and tiles.
-static inline void fill_tile_rows(bf16* strip, const float* a, std::int64_t a_row, std::int64_t a_k,
-                                  int n, int rows) {
+// strip (rows, kTileWindow): n inputs of each row of a task from k on as bf16, and zeros up to
+// whole blocks and tiles.
+template <class S>
+inline void fill_tile_rows(bf16* strip, const TaskPart& part, int leaf, int k, int n) {
+  const ProductArgs& args = part.args;
+  const float* const a = part.a(leaf, k);
+  if (args.rounded != nullptr) {
+    const PairStrip stands = strip_of(args);
+    const RoundedPairs from = rounded_pairs(part, stands, leaf, k);
+    const int pairs = (n + 1) / 2;
+    for (int r = 0; r < part.rows; ++r) {
+      auto* const row = reinterpret_cast<Bf16Pair*>(strip + r * kTileWindow);
+      if (stands == PairStrip::kByRows)
+        std::memcpy(row, from.begin + r * from.stride, sizeof(Bf16Pair) * pairs);
+      else
+        for (int p = 0; p < pairs; ++p) row[p] = from.begin[p * from.stride + r];
+    }
+  } else if (args.a_k == 1) {
+    for (int r = 0; r < part.rows; ++r)
+      round_values<S>(strip + r * kTileWindow, a + r * args.a_row, n);
+  } else {
+    for (int r = 0; r < part.rows; ++r)
+      for (int i = 0; i < n; ++i)
+        strip[r * kTileWindow + i] = to_operand(a[r * args.a_row + i * args.a_k]);
+  }
   const int whole = in_blocks(n) * kPairBlock;
-  const int padded = (rows + kTileRows - 1) / kTileRows * kTileRows;
-  for (int r = 0; r < padded; ++r, strip += kTileWindow)
-    for (int k = 0; k < whole; ++k)
-      strip[k] = r < rows && k < n ? to_operand(a[r * a_row + k * a_k]) : bf16{};
+  const int padded = quotient_up(part.rows, kTileRows) * kTileRows;
+  for (int r = 0; r < padded; ++r)
+    for (int i = r < part.rows ? n : 0; i < whole; ++i) strip[r * kTileWindow + i] = bf16{};
 }
 
 // Rows of two tiles and columns of two: four tiles of sums, numbers 0 to 3, of which those in the
@@ -75,7 +97,7 @@ void tile_product_task(const ProductArgs& args, int row_begin, int row_end, int 
   // Levels have whole tiles of rows: the rows beyond are sums of zeros.
   alignas(64) float stack[kMaxTreeDepth * kLeafRows * kPanel];
   const int rows = row_end - row_begin;
-  const int padded = (rows + kTileRows - 1) / kTileRows * kTileRows;
+  const int padded = quotient_up(rows, kTileRows) * kTileRows;
   const int columns =
       args.columns - panel * kPanel < kPanel ? args.columns - panel * kPanel : kPanel;
   const std::int64_t level = std::int64_t{padded} * kPanel;
@@ -91,7 +113,7 @@ void tile_product_task(const ProductArgs& args, int row_begin, int row_end, int 
     for (int k0 = 0, n = 0; k0 < k_total; k0 += n) {
       n = next_inputs(k_total - k0, kTileWindow);
       const int blocks = in_blocks(n);
-      fill_tile_rows(a_strip, part.a(leaf, k0), args.a_row, args.a_k, n, rows);
+      fill_tile_rows<S>(a_strip, part, leaf, k0, n);
       const Bf16Pair* from = pair_weights<S>(part, leaf, k0, n, kPairBlock, w_strip);
       const bool fresh = k0 == 0 && !args.accumulate;
       for (int c = 0; c < columns; c += 2 * kTileColumns)

@@ -108,7 +108,7 @@ std::vector<DrawnToken> EarlyExits::look(int exit, std::span<const DraftContext>
       rows.push_back(begun_.at(&s).rows.back());
     }
     const RowLogits logits =
-        token_heads_[exit].logits(runner_.exec(), *head.view, *head.parallel,
+        token_heads_[exit].logits(runner_.with_rounding(), *head.view, *head.parallel,
                                   ConstFloatMatrix(streams_), rows, {ids, temperature});
     StepExchange exchange(head.parallel->group(), 0);
     for (DrawnToken token :

@@ -185,7 +185,7 @@ void ModelRunner::draw_chunk(std::span<const DrawRow> draw_rows, FloatMatrix hid
       penalty_.apply(exec_, *parallel_, raw, tokens_of_rows, sampling.repetition_penalty);
     };
   const float temperature = sampling.temperature > 0.0f ? sampling.temperature : 1.0f;
-  const RowLogits logits = head_.logits(pass_.rounding(exec_), *view_, *parallel_, hidden, rows,
+  const RowLogits logits = head_.logits(with_rounding(), *view_, *parallel_, hidden, rows,
                                         {options_.valid_ids, temperature}, edit);
   const std::vector<DrawnToken> drawn =
       draw_tokens(exec_, *parallel_, logits, options_.valid_ids, draws, sampling, exchange);

@@ -77,6 +77,8 @@ class ModelRunner {
   void rebind(const EngineSetup& setup);
 
   const Exec& exec() const { return exec_; }
+  // The same for products between passes, with the memory that these have for rounded operands.
+  Exec with_rounding() const { return pass_.with_rounding(exec_); }
   const EngineOptions& options() const { return options_; }
   const ModelParallel& parallel() const { return *parallel_; }
   const ParamTable& table() const { return view_->table(); }

@@ -89,7 +89,7 @@ constexpr std::int64_t aligned_floats(std::int64_t count) {
 // Floats of memory for with_rounding() in forward passes.
 inline std::int64_t rounded_input_floats(const ActivationShape& shape, int rows,
                                          Arithmetic arithmetic) {
-  if (!rounds_before(arithmetic)) return 0;
+  if (!rounds_operands(arithmetic)) return 0;
   return rounded_rows_floats(rows, std::max({shape.hidden, shape.query, shape.mlp}));
 }
 

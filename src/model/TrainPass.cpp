@@ -29,7 +29,7 @@ int head_rows(const TrainPassOptions& o) {
 // of the head.
 std::int64_t rounded_floats(const ActivationShape& shape, const ParamTable& table,
                             const ModelShard& shard, const TrainPassOptions& o) {
-  if (!rounds_before(o.precision.arithmetic)) return 0;
+  if (!rounds_operands(o.precision.arithmetic)) return 0;
   const std::int64_t outputs = std::max({2 * shape.mlp, shape.query, shape.key_value});
   std::int64_t floats = rounded_outer_floats(o.max_rows, outputs, shape.hidden);
   if (!table.config().has_scalar_head())
@@ -127,8 +127,8 @@ LayerActivations TrainPass::activations(int layer) const {
   return {shape_, options_.max_rows, activations_ + slot * activation_floats_};
 }
 
-Exec TrainPass::rounding(const Exec& exec) const {
-  return with_rounding(exec, rounded_, rounded_floats_);
+Exec TrainPass::with_rounding(const Exec& exec) const {
+  return taper::with_rounding(exec, rounded_, rounded_floats_);
 }
 
 LayerContext TrainPass::context(const Exec& exec, const ModelParallel& parallel) const {
@@ -144,7 +144,7 @@ void TrainPass::set_batch(const Exec& exec, const PackedSequences& sequences) {
 
 void TrainPass::forward(const Exec& given, const ModelView& view, const ModelParallel& parallel,
                         const PackedSequences& sequences) {
-  const Exec exec = rounding(given);
+  const Exec exec = with_rounding(given);
   set_batch(exec, sequences);
   embed_tokens(exec, view, parallel, batch_->batch(), stream(0), partials_);
   for (int l = 0; l < table_->config().layers; ++l)
@@ -157,8 +157,8 @@ void TrainPass::log_probs(const Exec& exec, const ModelView& view, const ModelPa
                           const HeadOptions& head, std::span<float> log_prob,
                           std::span<float> entropy) {
   TAPER_EXPECT(head_);
-  head_->log_probs(rounding(exec), view, parallel, stream(table_->config().layers), rows, targets,
-                   head, log_prob, entropy);
+  head_->log_probs(with_rounding(exec), view, parallel, stream(table_->config().layers), rows,
+                   targets, head, log_prob, entropy);
 }
 
 void TrainPass::backward(const Exec& given, const ModelView& view, const ModelParallel& parallel,
@@ -166,7 +166,7 @@ void TrainPass::backward(const Exec& given, const ModelView& view, const ModelPa
                          const HeadOptions& head, const TokenLoss& loss,
                          const Gradients& gradients) {
   TAPER_EXPECT(head_);
-  const Exec exec = rounding(given);
+  const Exec exec = with_rounding(given);
   const ModelConfig& c = table_->config();
   const FloatMatrix dx = clear_gradient_stream(exec);
   const ParamRole head_role = c.tied ? ParamRole::kEmbedding : ParamRole::kHead;
@@ -185,7 +185,7 @@ void TrainPass::backward_values(const Exec& given, const ModelView& view,
                                 const ModelParallel& parallel, std::span<const int> rows,
                                 std::span<const float> slopes, const Gradients& gradients) {
   TAPER_EXPECT(scalar_);
-  const Exec exec = rounding(given);
+  const Exec exec = with_rounding(given);
   const FloatMatrix dx = clear_gradient_stream(exec);
   scalar_->backward(exec, view, stream(table_->config().layers), rows, slopes, dx,
                     gradients.vector(ParamRole::kScore), gradients.vector(ParamRole::kFinalNorm));

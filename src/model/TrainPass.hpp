@@ -89,7 +89,7 @@ class TrainPass {
   LayerActivations activations(int layer) const;
   LayerContext context(const Exec& exec, const ModelParallel& parallel) const;
   // With memory for the operands of products.
-  Exec rounding(const Exec& exec) const;
+  Exec with_rounding(const Exec& exec) const;
   void set_batch(const Exec& exec, const PackedSequences& sequences);
   // The gradient by the hidden states of the batch, set to zero.
   FloatMatrix clear_gradient_stream(const Exec& exec) const;

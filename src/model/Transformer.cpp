@@ -80,7 +80,7 @@ void InferencePass::apply_layers(const Exec& exec, const ModelView& view,
   const FloatMatrix x = stream(batch.rows());
   const ActivationShape shape(*table_, parallel.shard());
   const LayerActivations activations(shape, rows_, activations_);
-  const Exec with_memory = rounding(exec);
+  const Exec with_memory = with_rounding(exec);
   const LayerContext context = this->context(with_memory, parallel, batch, shape);
   for (int l = layers.begin; l < layers.end; ++l)
     forward_layer(context, view.layer(l), pages.layer(l), activations, x, x);

@@ -41,7 +41,9 @@ class InferencePass {
                     const TokenBatch& batch) const;
   FloatMatrix stream(int rows) const;
   // `exec` with the memory of the pass for rounded operands, which is free between its calls.
-  Exec rounding(const Exec& exec) const { return with_rounding(exec, rounded_, rounded_floats_); }
+  Exec with_rounding(const Exec& exec) const {
+    return taper::with_rounding(exec, rounded_, rounded_floats_);
+  }
   void apply_layers(const Exec& exec, const ModelView& view, const ModelParallel& parallel,
                     const TokenBatch& batch, const PagedLayers& pages, Range layers) const;
   // An approximation by windows of layers, which works in `window_memory` as well; `parallel` is

@@ -19,6 +19,20 @@ TEST_CASE("every bf16 survives the way to float and back", "[bf16]") {
   }
 }
 
+TEST_CASE("operands of products round like all else, but denormals are zero", "[bf16]") {
+  const auto bits_of = [](std::uint32_t bits) {
+    return to_operand(std::bit_cast<float>(bits)).bits;
+  };
+  CHECK(bits_of(0x00000001) == 0x0000);
+  CHECK(bits_of(0x007fffff) == 0x0000);  // would round up to the least normal number
+  CHECK(bits_of(0x807fffff) == 0x8000);
+  CHECK(bits_of(0x00800000) == 0x0080);
+  CHECK(bits_of(0x3f808000) == 0x3f80);  // ties to even
+  CHECK(bits_of(0x3f818000) == 0x3f82);
+  CHECK(bits_of(0x7f7fffff) == 0x7f80);
+  CHECK(std::isnan(to_float(to_operand(std::bit_cast<float>(0x7f800001u)))));
+}
+
 TEST_CASE("bf16 rounds to nearest, ties to even", "[bf16]") {
   CHECK(to_float(to_bf16(1.0f + 0x1p-8f)) == 1.0f);                  // tie, down to even
   CHECK(to_float(to_bf16(1.0f + 3 * 0x1p-8f)) == 1.0f + 0x1p-6f);    // tie, up to even

@@ -354,6 +354,7 @@ int run(int argc, char** argv) {
   line.flag("eager", options.is_eager, "launch each kernel of a step by itself, on GPUs");
   line.flag("checkpointing", options.checkpointing, "recompute activations in the backward pass");
   if (line.parse_or_print_help(argc, argv)) return 0;
+  require_no_problems(options.problems("--arithmetic", "--cache-type"), "the arguments");
   Progress progress;
   MpiSession mpi(argc, argv);
   Runtime runtime(argc, argv);

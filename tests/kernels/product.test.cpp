@@ -27,7 +27,7 @@ TEST_CASE("products in bf16 arithmetic equal the canonical chains of their model
 
 #if !defined(TAPER_CUDA)
 TEST_CASE("dot products of bf16 equal the canonical chains, too", "[product][bf16]") {
-  check_compare(dot_product_op());
+  check_compare(bf16_dot_product_op());
 }
 #endif
 

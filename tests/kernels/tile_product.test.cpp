@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // The products of tile units on a tile unit in software, so that all but the instructions
-// themselves is tested on any processor.
+// themselves is tested on any processor; and what is found by the comparison that these and the
+// units of dot products go through before they are used.
 #include "kernels/detail/tile_product.inl.hpp"
 
 #include <array>
@@ -14,6 +15,7 @@
 #include "kernels/detail/BitCheck.hpp"
 #include "kernels/detail/HostOps.hpp"
 #include "kernels/detail/SimdScalar.hpp"
+#include "kernels/detail/dot_product.inl.hpp"
 #include "kernels/detail/product_args.hpp"
 #include "shard/ReductionTree.hpp"
 
@@ -126,14 +128,39 @@ Exec bf16_exec() {
   return exec;
 }
 
+// A, rounded for all tasks before (ProductArgs::rounded), which takes an even number of inputs if
+// it stands by rows.
+std::vector<bf16> round_before(detail::ProductArgs& args) {
+  const detail::DotOps& ops = detail::kScalarOps.dot;
+  if (args.a_k == 1) {
+    std::vector<bf16> rounded(args.rows * args.a_row);
+    ops.round(rounded.data(), args.a, std::ssize(rounded));
+    args.rounded = rounded.data();
+    return rounded;
+  }
+  args.pair_stride = round_up(args.rows, 16) + 16;
+  std::vector<bf16> rounded((args.leaf_k + 1) / 2 * args.pair_stride * 2);
+  ops.round_pairs(reinterpret_cast<Bf16Pair*>(rounded.data()), args.pair_stride, args.a, args.a_k,
+                  args.leaf_k, args.rows);
+  args.rounded = rounded.data();
+  return rounded;
+}
+
 void compare(const std::string& what, detail::ProductArgs args, Floats& y) {
-  INFO(what);
   const Floats start = y;
   multiply_by(detail::kScalarOps.pair_product, args);
   const Floats expected = y;
-  y = start;
-  multiply_by(kTiles, args);
-  CHECK(std::memcmp(y.data(), expected.data(), y.size() * sizeof(float)) == 0);
+  const auto check = [&](const std::string& by, detail::ProductTask task) {
+    INFO(what << ", " << by);
+    y = start;
+    multiply_by(task, args);
+    CHECK(std::memcmp(y.data(), expected.data(), y.size() * sizeof(float)) == 0);
+  };
+  check("tiles", kTiles);
+  if (args.a_k == 1 && args.a_row % 2 != 0) return;
+  const std::vector<bf16> rounded = round_before(args);
+  check("tiles, rounded before", kTiles);
+  check("vectors, rounded before", detail::kScalarOps.pair_product);
 }
 
 }  // namespace
@@ -189,8 +216,52 @@ TEST_CASE("tiles add outer products to gradients as vector units do", "[product]
   }
 }
 
+namespace {
+
+// Units of dot products that sum a pair, or round what enters, in another way.
+struct EvenFirst : detail::Scalar {
+  using detail::Scalar::fma;
+  static V fma(const Pairs& a, const Pairs& b, V c) {
+    return fma(a.second, b.second, fma(a.first, b.first, c));
+  }
+};
+struct RoundedPairProducts : detail::Scalar {
+  using detail::Scalar::fma;
+  static V fma(const Pairs& a, const Pairs& b, V c) {
+    return add(mul(a.first, b.first), add(mul(a.second, b.second), c));
+  }
+};
+struct PairBeforeSum : detail::Scalar {
+  using detail::Scalar::fma;
+  static V fma(const Pairs& a, const Pairs& b, V c) {
+    return add(c, fma(a.first, b.first, mul(a.second, b.second)));
+  }
+};
+struct DenormalsRounded : detail::Scalar {
+  using detail::Scalar::store_rounded;
+  static void store_rounded(bf16* p, V lower, V upper) {
+    for (int i = 0; i < 16; ++i) {
+      p[i] = to_bf16(lower.lane[i]);
+      p[16 + i] = to_bf16(upper.lane[i]);
+    }
+  }
+};
+struct SameSet : detail::Scalar {};
+
+}  // namespace
+
+TEST_CASE("dot products that sum or round otherwise are found", "[product]") {
+  const auto is_accepted = []<class S>(S) {
+    return detail::gives_equal_bits(detail::dot_product_task<S>, detail::kScalarOps.dot.product);
+  };
+  CHECK(is_accepted(SameSet()));
+  CHECK_FALSE(is_accepted(EvenFirst()));
+  CHECK_FALSE(is_accepted(RoundedPairProducts()));
+  CHECK_FALSE(is_accepted(PairBeforeSum()));
+  CHECK_FALSE(is_accepted(DenormalsRounded()));
+}
+
 TEST_CASE("units that round otherwise are found", "[product]") {
-  flush_denormals();
   const auto is_accepted = [](detail::ProductTask task) {
     return detail::gives_equal_bits(task, detail::kScalarOps.pair_product);
   };

@@ -275,7 +275,7 @@ def main():
             bench.ours(["decode"], "one core", threads=1, batches=[1])
             bench.ours(["decode"], "tp2", ranks=2, threads=1, tp=2, batches=[1])
             bench.ours(["decode"], "dp2", ranks=2, threads=1, tp=1, batches=[16])
-            if "decode" not in args.parts:
+            if "decode" not in args.parts or "bf16" not in args.types:
                 bench.ours(["decode"], "taper bf16", batches=[1, 32])
         if "training" in args.parts:
             for kind in args.types:

@@ -192,7 +192,7 @@ def compare_float64(args, task):
     """Whether Taper's errors in bf16 are no larger than PyTorch's."""
     exact, spread = PyTorch(args.model, task, torch.float64).trained()
     errors = {}
-    for arithmetic in ("f32", "bf16", "bf16-dot"):
+    for arithmetic in ("f32", "bf16", "bf16-dot"):  # of a build for CPUs
         errors[f"Taper, {arithmetic}"] = differences(by_taper(args, task, arithmetic), exact, spread)
     for arithmetic in ("f32", "bf16"):
         theirs, _ = PyTorch(args.model, task, mixed=arithmetic == "bf16").trained()

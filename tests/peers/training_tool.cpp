@@ -36,10 +36,19 @@ PackedSequences packed(const json& lists) {
   return s;
 }
 
-TrainPassOptions pass_for(const PackedSequences& sequences) {
+Arithmetic arithmetic(const json& task) {
+  const std::string name = task.at("arithmetic");
+  if (name == "f32") return Arithmetic::kF32;
+  if (name == "bf16") return Arithmetic::kBf16;
+  if (name == "bf16-dot" && kOnHost) return Arithmetic::kBf16Dot;
+  throw std::runtime_error("arithmetic is '" + name + "', not f32, bf16 or, on CPUs, bf16-dot");
+}
+
+TrainPassOptions pass_for(const PackedSequences& sequences, const json& task) {
   TrainPassOptions options;
   options.max_rows = sequences.rows();
   options.max_sequences = static_cast<int>(sequences.lengths.size());
+  options.precision.arithmetic = arithmetic(task);
   return options;
 }
 
@@ -48,14 +57,6 @@ AdamWOptions adamw_options(const json& task) {
   options.weight_decay = task.at("weight_decay");
   options.clip_norm = task.at("clip_norm");
   return options;
-}
-
-Arithmetic arithmetic(const json& task) {
-  const std::string name = task.at("arithmetic");
-  if (name == "f32") return Arithmetic::kF32;
-  if (name == "bf16") return Arithmetic::kBf16;
-  if (name == "bf16-dot" && kOnHost) return Arithmetic::kBf16Dot;
-  throw std::runtime_error("arithmetic is '" + name + "', not f32, bf16 or, on CPUs, bf16-dot");
 }
 
 WeightType weight_type(const json& task) {
@@ -67,7 +68,7 @@ class Training {
   Training(const std::string& directory, const json& task)
       : sequences_(packed(task.at("sequences"))),
         self_(Group::self()),
-        model_(directory, self_, weight_type(task), pass_for(sequences_), sequences_.rows()),
+        model_(directory, self_, weight_type(task), pass_for(sequences_, task), sequences_.rows()),
         arena_(plan()),
         adamw_(model_.local, self_, self_, adamw_options(task), arena_) {
     set_precision(model_.exec, {arithmetic(task), KvType::kF32});

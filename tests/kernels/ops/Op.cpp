@@ -125,7 +125,7 @@ std::vector<Op> all_ops() {
                       bf16_product_op(), copy_op(),   dot_rows_op(),  embedding_op(),
                       gradient_op(),     logits_op(), norm_op(),      product_op(),
                       row_parallel_op(), rope_op()};
-  if (kOnHost) ops.push_back(dot_product_op());
+  if (kOnHost) ops.push_back(bf16_dot_product_op());
   return ops;
 }
 

@@ -64,7 +64,7 @@ Op adamw_op();
 Op attention_op();
 Op bf16_attention_op();
 Op bf16_product_op();
-Op dot_product_op();  // on the host
+Op bf16_dot_product_op();  // on the host
 Op copy_op();
 Op dot_rows_op();
 Op embedding_op();

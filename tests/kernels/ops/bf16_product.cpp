@@ -23,57 +23,60 @@ namespace {
 // terms and the sum.
 constexpr double kError = 2e-5;
 
-// Whether there is memory for rounded operands.
-bool keeps_rounded = false;
-Arithmetic arithmetic = Arithmetic::kBf16;
+// What is computed in, and whether there is memory for rounded operands.
+struct Setting {
+  Arithmetic arithmetic;
+  std::string name;
+  bool keeps_rounded = false;
+};
 
 // canonical::multiply() wants one type for the chains of all arithmetics.
 using Chain =
     std::function<float(float, const float*, std::int64_t, const float*, std::int64_t, int)>;
 
 #if defined(TAPER_CUDA)
-Exec bf16_exec() {
+Exec exec_of(const Setting& set) {
   static Staged<float> memory(1 << 18);
   Exec exec;
-  exec.arithmetic = arithmetic;
+  exec.arithmetic = set.arithmetic;
   exec.fence();  // the memory may still be read
-  if (keeps_rounded) exec.rounding = {memory.data(), 4 * std::ssize(memory)};
+  if (set.keeps_rounded) exec.rounding = {memory.data(), 4 * std::ssize(memory)};
   return exec;
 }
-Chain chain() {
+Chain chain_of(const Setting& /*set*/) {
   return canonical::TensorChain{canonical::tensor_core(Exec().architecture())};
 }
 #else
-Exec bf16_exec() {
+Exec exec_of(const Setting& set) {
   static Floats memory(1 << 20);
   Exec exec;
-  exec.arithmetic = arithmetic;
-  return keeps_rounded ? with_rounding(exec, memory.data(), std::ssize(memory)) : exec;
+  exec.arithmetic = set.arithmetic;
+  return set.keeps_rounded ? with_rounding(exec, memory.data(), std::ssize(memory)) : exec;
 }
-Chain chain() {
-  if (arithmetic == Arithmetic::kBf16Dot) return canonical::DotChain();
+Chain chain_of(const Setting& set) {
+  if (set.arithmetic == Arithmetic::kBf16Dot) return canonical::DotChain();
   return canonical::PairChain();
 }
 #endif
 
-PackedWeights pack_bf16(const Floats& stored, int columns, int k) {
-  return pack(stored, columns, k, WeightType::kBf16, PackOrder::kRowsAreColumns, bf16_exec());
+PackedWeights pack_bf16(const Setting& set, const Floats& stored, int columns, int k) {
+  return pack(stored, columns, k, WeightType::kBf16, PackOrder::kRowsAreColumns, exec_of(set));
 }
 
-void compare_multiply(Report& report, int rows, int columns, int k) {
+void compare_multiply(Report& report, const Setting& set, int rows, int columns, int k) {
   const Floats x = random_floats(std::int64_t{rows} * k, 1);
   const Floats stored = random_floats(std::int64_t{columns} * k, 2);
-  const PackedWeights w = pack_bf16(stored, columns, k);
+  const PackedWeights w = pack_bf16(set, stored, columns, k);
   const int padded = w.matrix.columns;
   Floats seen = rounded(stored, WeightType::kBf16);
   seen.resize(static_cast<std::size_t>(padded) * k);
   const Floats bias = random_floats(padded, 3);
   Floats y(std::size_t(rows) * padded);
-  const std::string what = "bf16 product " + std::to_string(rows) + " x " +
+  const std::string what = set.name + " product " + std::to_string(rows) + " x " +
                            std::to_string(columns) + " x " + std::to_string(k);
   const auto expected =
-      canonical::multiply(x.data(), seen.data(), bias.data(), rows, padded, k, chain());
-  multiply(bf16_exec(), view(y, rows, padded), const_view(x, rows, k), w.matrix, const_view(bias));
+      canonical::multiply(x.data(), seen.data(), bias.data(), rows, padded, k, chain_of(set));
+  multiply(exec_of(set), view(y, rows, padded), const_view(x, rows, k), w.matrix, const_view(bias));
   report.expect_equal(what, y, expected);
   report.expect_close(what, y,
                       reference::multiply(to_matrix(rounded(x, WeightType::kBf16), rows, k),
@@ -82,13 +85,13 @@ void compare_multiply(Report& report, int rows, int columns, int k) {
                       kError);
 }
 
-void compare_leaves(Report& report, int rows, int units, int stride, int size, int last,
-                    int columns = 128) {
+void compare_leaves(Report& report, const Setting& set, int rows, int units, int stride, int size,
+                    int last, int columns = 128) {
   const ReductionTree tree(units, 1);
   const int k = units * stride;
   const Floats x = random_floats(std::int64_t{rows} * k, 5);
   const Floats stored = random_floats(std::int64_t{columns} * k, 6);
-  const PackedWeights w = pack_bf16(stored, columns, k);
+  const PackedWeights w = pack_bf16(set, stored, columns, k);
   const Floats seen = rounded(stored, WeightType::kBf16);
   for (const Range range : {Range{0, units}, Range{1, units}}) {
     if (range.empty()) continue;
@@ -102,35 +105,35 @@ void compare_leaves(Report& report, int rows, int units, int stride, int size, i
     for (int c = 0; c < columns; ++c)
       part_w.insert(part_w.end(), &seen[c * k] + range.begin * stride, &seen[c * k] + k);
     Floats y(static_cast<std::size_t>(partials) * rows * columns, NAN);
-    multiply_leaves(bf16_exec(), view(y, partials * rows, columns),
+    multiply_leaves(exec_of(set), view(y, partials * rows, columns),
                     const_view(part_x, rows, inputs), w.matrix.k_slice(range.begin * stride, k),
                     order);
     report.expect_equal(
-        "bf16 leaf product, rows " + std::to_string(rows) + ", leaves " +
+        set.name + " leaf product, rows " + std::to_string(rows) + ", leaves " +
             std::to_string(range.size()) + " of " + std::to_string(size),
         y,
         canonical::multiply_leaves(part_x.data(), part_w.data(), {stride, size, last, program},
-                                   rows, columns, chain()));
+                                   rows, columns, chain_of(set)));
   }
 }
 
-void compare_outer(Report& report, int rows, int n, int m) {
+void compare_outer(Report& report, const Setting& set, int rows, int n, int m) {
   const Floats a = random_floats(std::int64_t{rows} * n, 7),
                b = random_floats(std::int64_t{rows} * m, 8);
   Floats gradient = random_floats(std::int64_t{n} * m, 9), expected = gradient;
-  accumulate_outer(bf16_exec(), view(gradient, n, m), const_view(a, rows, n),
+  accumulate_outer(exec_of(set), view(gradient, n, m), const_view(a, rows, n),
                    const_view(b, rows, m));
-  canonical::accumulate_outer(expected.data(), a.data(), b.data(), rows, n, m, chain());
-  const std::string what = "bf16 accumulate_outer " + std::to_string(rows) + " x " +
+  canonical::accumulate_outer(expected.data(), a.data(), b.data(), rows, n, m, chain_of(set));
+  const std::string what = set.name + " accumulate_outer " + std::to_string(rows) + " x " +
                            std::to_string(n) + " x " + std::to_string(m);
   report.expect_equal(what, gradient, expected);
 
   // To fixed-point sums: the chain from zero, rounded once.
   Staged<Fixed> sums(gradient.size());
   Floats terms(gradient.size());
-  accumulate_outer(bf16_exec(), GradientView(sums.data(), GradientType::kFixed, n, m),
+  accumulate_outer(exec_of(set), GradientView(sums.data(), GradientType::kFixed, n, m),
                    const_view(a, rows, n), const_view(b, rows, m));
-  canonical::accumulate_outer(terms.data(), a.data(), b.data(), rows, n, m, chain());
+  canonical::accumulate_outer(terms.data(), a.data(), b.data(), rows, n, m, chain_of(set));
   Exec().fence();
   std::vector<std::int64_t> got, wanted;
   for (const Fixed& sum : sums) got.push_back(sum.units);
@@ -138,73 +141,67 @@ void compare_outer(Report& report, int rows, int n, int m) {
   report.expect_equal(what + ", fixed", got, wanted);
 }
 
-void compare(Report& report) {
+void compare(Report& report, Setting set) {
   for (const int rows : {1, 7, 8, 9, 17, 33, 65, 130})
     for (const int k : {1, 16, 37, 64, 65, 200})
-      compare_multiply(report, rows, rows % 2 == 0 ? 64 : 100, k);
-  compare_multiply(report, 5, 64, 2100);
-  compare_multiply(report, 40, 384 * 64, 16);  // in wide blocks
+      compare_multiply(report, set, rows, rows % 2 == 0 ? 64 : 100, k);
+  compare_multiply(report, set, 5, 64, 2100);
+  compare_multiply(report, set, 40, 384 * 64, 16);  // in wide blocks
   for (const int rows : {1, 12, 20, 70}) {
-    compare_leaves(report, rows, 5, 64, 64, 64);
-    compare_leaves(report, rows, 9, 24, 20, 7);
-    compare_leaves(report, rows, 1, 80, 80, 80);
-    compare_leaves(report, rows, 16, 16, 16, 16);  // in eight segments, or two
-    compare_leaves(report, rows, 28, 16, 16, 9);
+    compare_leaves(report, set, rows, 5, 64, 64, 64);
+    compare_leaves(report, set, rows, 9, 24, 20, 7);
+    compare_leaves(report, set, rows, 1, 80, 80, 80);
+    compare_leaves(report, set, rows, 16, 16, 16, 16);  // in eight segments, or two
+    compare_leaves(report, set, rows, 28, 16, 16, 9);
   }
   for (const bool rounds : {false, true}) {
-    keeps_rounded = rounds;
-    compare_multiply(report, 200, 300, 96);
-    compare_multiply(report, 130, 64, 200);
-    compare_leaves(report, 150, 12, 64, 56, 40);
-    compare_leaves(report, 192, 40, 16, 16, 16, 64);   // more waiting sums than registers
-    compare_leaves(report, 1024, 3, 16, 16, 16, 512);  // in blocks of 64 rows
-    compare_outer(report, 75, 136, 264);
+    set.keeps_rounded = rounds;
+    compare_multiply(report, set, 200, 300, 96);
+    compare_multiply(report, set, 130, 64, 200);
+    compare_leaves(report, set, 150, 12, 64, 56, 40);
+    compare_leaves(report, set, 192, 40, 16, 16, 16, 64);   // more waiting sums than registers
+    compare_leaves(report, set, 1024, 3, 16, 16, 16, 512);  // in blocks of 64 rows
+    compare_outer(report, set, 75, 136, 264);
     // So many rows and panels that the host rounds before, with whole pairs and without.
-    compare_multiply(report, 350, 192, 34);
-    compare_multiply(report, 350, 192, 33);
-    compare_leaves(report, 350, 5, 24, 20, 6, 192);
-    compare_leaves(report, 350, 5, 24, 20, 7, 192);
-    compare_outer(report, 34, 350, 192);
-    compare_outer(report, 35, 350, 190);
+    compare_multiply(report, set, 350, 192, 34);
+    compare_multiply(report, set, 350, 192, 33);
+    compare_leaves(report, set, 350, 5, 24, 20, 6, 192);
+    compare_leaves(report, set, 350, 5, 24, 20, 7, 192);
+    compare_outer(report, set, 34, 350, 192);
+    compare_outer(report, set, 35, 350, 190);
     for (const int rows : {1, 17, 64, 150})
       for (const int n : {5, 64, 70})
-        for (const int m : {15, 64, 130}) compare_outer(report, rows, n, m);
+        for (const int m : {15, 64, 130}) compare_outer(report, set, rows, n, m);
   }
-  compare_leaves(report, 128, 300, 8, 8, 8,
+  compare_leaves(report, set, 128, 300, 8, 8, 8,
                  64);  // more waiting sums than these and shared memory hold
-  keeps_rounded = false;
+  set.keeps_rounded = false;
   for (const int k : {1, 2, 31, 33, 63, 127, 129, 511, 513, 577})
-    compare_multiply(report, 3, 130, k);
+    compare_multiply(report, set, 3, 130, k);
 }
 
-void time(const Stopwatch& watch, const std::string& name) {
-  keeps_rounded = kOnHost;
-  time_multiply(watch, "multiply in " + name, bf16_exec(),
-                vocabulary_weights(WeightType::kBf16, bf16_exec()));
-  time_outer(watch, "accumulate_outer in " + name, bf16_exec());
+void time(const Stopwatch& watch, Setting set) {
+  set.keeps_rounded = kOnHost;
+  time_multiply(watch, "multiply in " + set.name, exec_of(set),
+                vocabulary_weights(WeightType::kBf16, exec_of(set)));
+  time_outer(watch, "accumulate_outer in " + set.name, exec_of(set));
 }
 
-Op op_in(Arithmetic used, const std::string& name) {
-  return {name + " product",
-          [used](Report& report) {
-            arithmetic = used;
-            compare(report);
-          },
+Op op_in(const Setting& set) {
+  return {set.name + " product",
+          [set](Report& report) { compare(report, set); },
           {},
-          [used, name](const Stopwatch& watch) {
-            arithmetic = used;
-            time(watch, name);
-          }};
+          [set](const Stopwatch& watch) { time(watch, set); }};
 }
 
 }  // namespace
 
 Op bf16_product_op() {
-  return op_in(Arithmetic::kBf16, "bf16");
+  return op_in({Arithmetic::kBf16, "bf16"});
 }
 
-Op dot_product_op() {
-  return op_in(Arithmetic::kBf16Dot, "bf16-dot");
+Op bf16_dot_product_op() {
+  return op_in({Arithmetic::kBf16Dot, "bf16-dot"});
 }
 
 }  // namespace taper::test
