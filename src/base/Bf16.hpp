@@ -8,7 +8,7 @@ namespace taper {
 
 // A 16-bit brain float as it lies in memory. (Kokkos' own type is a 4-byte float on the host.)
 struct bf16 {
-  std::uint16_t bits = 0;
+  std::uint16_t bits;  // without a first value: arrays of it that are filled later cost nothing
 };
 
 // Two inputs of a product, side by side.

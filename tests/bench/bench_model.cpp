@@ -35,7 +35,7 @@ using namespace taper;
 
 namespace {
 
-constexpr int kNew = 36, kPrefill = 512, kTrainRows = 8, kTrainLength = 256;
+constexpr int kPrefill = 512, kTrainRows = 8, kTrainLength = 256;
 
 struct BenchOptions : Numbers {
   std::string model;
@@ -43,6 +43,7 @@ struct BenchOptions : Numbers {
   std::vector<int> batches = {1, 8, 32, 64};
   int tp = 0;  // 0: all ranks
   int context = 64;
+  int tokens = 36;
   int repeats = 5;
   bool checkpointing = false, draws_weights = false, is_eager = false;
   GradientType gradients = GradientType::kFixed;
@@ -132,9 +133,9 @@ class EngineBench {
  public:
   EngineBench(const BenchOptions& options, ModelFiles& files, const Ranks& ranks,
               const InferenceModel& model, int batch, int prompt)
-      : ranks_(ranks), batch_(batch), model_(model) {
+      : ranks_(ranks), batch_(batch), tokens_(options.tokens), model_(model) {
     EngineOptions engine = engine_options({batch, std::max(512, batch), 8192},
-                                          {prompt + kNew + 2, files.valid_ids(),
+                                          {prompt + tokens_ + 2, files.valid_ids(),
                                            "the KV memory of the benchmark", options.precision()},
                                           files.config, model_.parallel());
     engine.graphs = !options.is_eager;
@@ -148,9 +149,9 @@ class EngineBench {
     for (int i = 0; i < batch; ++i) prompts_.push_back(random_ids(files, prompt, i));
   }
 
-  // Tokens per second of the steps, kNew at most, in which all sequences decode.
+  // Tokens per second of the steps, tokens_ at most, in which all sequences decode.
   std::vector<double> decode() {
-    start(kNew + 1);
+    start(tokens_ + 1);
     while (engine_->step().prefill_rows > 0) continue;
     std::vector<double> rates;
     while (!engine_->idle()) {
@@ -187,7 +188,7 @@ class EngineBench {
   }
 
   const Ranks& ranks_;
-  int batch_;
+  int batch_, tokens_;
   const InferenceModel& model_;
   std::unique_ptr<Arena> arena_;
   std::unique_ptr<Engine> engine_;
@@ -341,6 +342,8 @@ int run(int argc, char** argv) {
   line.list("parts", options.parts, "NAMES", "decode, prefill, forward, train");
   line.list("batches", options.batches, "N,N", "sequences per replica of decode");
   line.integer("context", options.context, "N", "tokens before the first that is timed in decode")
+      .at_least(1);
+  line.integer("tokens", options.tokens, "N", "tokens of each sequence that are timed in decode")
       .at_least(1);
   line.integer("tp", options.tp, "N", "ranks per replica (0: all)");
   line.integer("repeats", options.repeats, "N", "runs of each part").at_least(1);
