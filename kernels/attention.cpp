@@ -29,16 +29,20 @@ void write_pages_of(const E& exec, const LayerPages& pages, MatrixView<const flo
   const float* source = kv.data();
   detail::for_each_uneven("taper::write_pages", exec, n, [=](const int i) {
     const AttentionSegment& segment = list[i / shape.kv_heads];
-    const int head = i % shape.kv_heads;
-    for (int t = 0; t < segment.count; ++t) {
-      const int position = segment.start + t, slot = position % kPage;
-      T* page = reinterpret_cast<T*>(detail::page_of(pages, segment, head, position));
-      const float* k =
-          source +
-          (static_cast<std::int64_t>(segment.row + t) * shape.kv_heads + head) * 2 * shape.head_pad;
-      for (int d = 0; d < pages.head_dim; ++d) page[d * kPage + slot] = as_stored(k[d], T());
+    const int head = i % shape.kv_heads, end = segment.start + segment.count;
+    const std::int64_t row = std::int64_t{shape.kv_heads} * 2 * shape.head_pad;
+    const float* k = source + segment.row * row + head * 2 * shape.head_pad;
+    for (int begin = segment.start, next = 0; begin < end;
+         k += (next - begin) * row, begin = next) {
+      next = std::min(end, (begin / kPage + 1) * kPage);
+      const int slot = begin % kPage, n = next - begin;
+      T* page = reinterpret_cast<T*>(detail::page_of(pages, segment, head, begin));
+      for (int d = 0; d < pages.head_dim; ++d)
+        for (int t = 0; t < n; ++t) page[d * kPage + slot + t] = as_stored(k[t * row + d], T());
       T* v = page + detail::values_begin<T>(pages) + slot * pages.v_stride;
-      for (int d = 0; d < pages.v_stride; ++d) v[d] = as_stored(k[shape.head_pad + d], T());
+      for (int t = 0; t < n; ++t, v += pages.v_stride)
+        for (int d = 0; d < pages.v_stride; ++d)
+          v[d] = as_stored(k[t * row + shape.head_pad + d], T());
     }
   });
 }

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "kernels/product.hpp"
 
+#include <algorithm>
+
 #include "kernels/detail/HostOps.hpp"
 #include "kernels/detail/HostRounding.hpp"
 #include "kernels/detail/Launch.hpp"
@@ -94,18 +96,36 @@ void accumulate_outer(const E& exec, const GradientView& gradient, MatrixView<co
 
 namespace {
 
-// `place` says where input k of column c stands.
-template <class Out, class T, class Place>
+// A panel, input by input.
+template <class Out, class T>
 void pack_panel(Out* panel, const T* stored, int columns, int k_total, std::int64_t column_step,
-                std::int64_t k_step, const Place& place) {
+                std::int64_t k_step) {
   for (int k = 0; k < k_total; ++k)
     for (int c = 0; c < kPanelColumns; ++c) {
       const float value = c < columns ? to_float(stored[c * column_step + k * k_step]) : 0.0f;
+      Out& place = panel[std::int64_t{k} * kPanelColumns + c];
       if constexpr (sizeof(Out) == 2)
-        panel[place(k, c)] = to_bf16(value);
+        place = to_bf16(value);
       else
-        panel[place(k, c)] = value;
+        place = value;
     }
+}
+
+// The same in pairs of inputs (detail/PairPanel.hpp).
+template <class T>
+void pack_panel_in_pairs(bf16* panel, const T* stored, int columns, int k_total,
+                         std::int64_t column_step, std::int64_t k_step) {
+  auto* pairs = reinterpret_cast<Bf16Pair*>(panel);
+  for (int k = 0; k + 1 < k_total; k += 2, pairs += kPanelColumns) {
+    const T* first = stored + k * k_step;
+    for (int c = 0; c < columns; ++c)
+      pairs[c] = {to_bf16(to_float(first[c * column_step])),
+                  to_bf16(to_float(first[c * column_step + k_step]))};
+    std::fill(pairs + columns, pairs + kPanelColumns, Bf16Pair{});
+  }
+  if (k_total % 2 != 0)
+    pack_panel(reinterpret_cast<bf16*>(pairs), stored + (k_total - 1) * k_step, columns, 1,
+               column_step, k_step);
 }
 
 }  // namespace
@@ -121,16 +141,13 @@ void pack_panels(const E& exec, void* packed, WeightType type, MatrixView<const 
     const int valid = s.columns - first < kPanelColumns ? s.columns - first : kPanelColumns;
     const std::int64_t offset = static_cast<std::int64_t>(p) * s.k * kPanelColumns;
     const T* source = s.data + first * s.column_step;
-    const auto row_by_row = [](int k, int c) { return std::int64_t{k} * kPanelColumns + c; };
     if (type == WeightType::kF32)
-      pack_panel(static_cast<float*>(packed) + offset, source, valid, s.k, s.column_step, s.k_step,
-                 row_by_row);
+      pack_panel(static_cast<float*>(packed) + offset, source, valid, s.k, s.column_step, s.k_step);
     else if (in_pairs)
-      pack_panel(static_cast<bf16*>(packed) + offset, source, valid, s.k, s.column_step, s.k_step,
-                 [&](int k, int c) { return detail::pair_offset(k, c, s.k); });
+      pack_panel_in_pairs(static_cast<bf16*>(packed) + offset, source, valid, s.k, s.column_step,
+                          s.k_step);
     else
-      pack_panel(static_cast<bf16*>(packed) + offset, source, valid, s.k, s.column_step, s.k_step,
-                 row_by_row);
+      pack_panel(static_cast<bf16*>(packed) + offset, source, valid, s.k, s.column_step, s.k_step);
   });
 }
 

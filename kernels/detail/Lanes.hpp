@@ -29,9 +29,9 @@ inline float max_lanes(typename S::V v) {
 
 // e^x in float, about 1 ulp; 0 below -87.3, held at e^88 above 88, NaN for NaN. exp(0) is
 // exactly 1. Cody-Waite reduction to |r| <= ln2/2, Taylor polynomial of degree 7 by Horner with
-// fused multiply-adds.
+// fused multiply-adds. (A call would keep one exponential from starting before the last has ended.)
 template <class S>
-inline typename S::V exp(typename S::V x) {
+[[gnu::always_inline]] inline typename S::V exp(typename S::V x) {
   using V = typename S::V;
   const V lowest = S::set1(-87.3f);
   const V clamped = S::min(S::set1(88.0f), S::max(lowest, x));
