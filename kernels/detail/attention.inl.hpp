@@ -255,8 +255,7 @@ inline void attend_few(const AttentionArgs& args, const SegmentArgs& segment, in
 
 // All queries, whose limits ascend, see a chunk, a few at a time: the first ones find it in memory,
 // the others in the cache. sums(i): where those of query i and the ones that go with it stand;
-// seen(i, n) follows, for n queries of which the last one sees the chunk at least. Behind the only
-// chunk of a sequence nothing is read.
+// seen(i, n) follows, for n queries of which the last one sees the chunk at least.
 template <class S, class T, class Sums, class Seen>
 inline void attend_queries(const AttentionArgs& args, const SegmentArgs& segment, int kv_head,
                            int base, const QueryState* query, int count, const Sums& sums,
@@ -264,7 +263,7 @@ inline void attend_queries(const AttentionArgs& args, const SegmentArgs& segment
   for (int i = 0; i < count; i += kQueryBlock) {
     const int n = count - i < kQueryBlock ? count - i : kQueryBlock;
     if (query[i + n - 1].limit <= base) continue;
-    if (i == 0 && segment.start + segment.count > kAttentionChunk)
+    if (i == 0)
       attend_few<S, T, AskAhead::kYes>(args, segment, kv_head, base, query, n, sums(0));
     else
       attend_few<S, T, AskAhead::kNo>(args, segment, kv_head, base, query + i, n, sums(i));

@@ -17,7 +17,6 @@ Each figure is the median of --rounds runs, between which all of a part are run.
 import argparse
 import json
 import os
-import re
 import statistics
 import subprocess
 import sys
@@ -25,7 +24,7 @@ import tempfile
 import time
 from pathlib import Path
 
-from taper_tables import output_of, print_head, print_row
+from taper_tables import output_of, print_head, print_row, reading_rate
 
 ROOT = Path(__file__).resolve().parents[2]
 PARTS = ["context", "batch", "parameters", "queue"]
@@ -63,17 +62,6 @@ class Bench:
             for name, turns in seen.items()
         }
 
-    def reading_rate(self):
-        """Bytes per second, the most that a product of one row gets from memory."""
-        command = [Path(self.options.build) / "tests/bench/bench_device", "--scale", "4", "--rows", "1"]
-        best = 0.0
-        for line in output_of(command, self.threads).splitlines():
-            found = re.search(r"(\d+) x (\d+) +rows +1 +([\d.]+) us", line)
-            if found:
-                k, columns, microseconds = map(float, found.groups())
-                best = max(best, 2 * k * columns / (microseconds * 1e-6))
-        return {"limit": best}
-
     def weights(self):
         """Bytes of bf16 weights that a step reads."""
         c = self.config
@@ -96,7 +84,8 @@ class Bench:
         def decode(length):
             return lambda: self.rates(model, "--parts", "decode", "--batches", "1", "--context", str(length))
 
-        of = self.medians({"memory": self.reading_rate} | {length: decode(length) for length in contexts})
+        limit = {"memory": lambda: {"limit": reading_rate(self.options.build, self.threads)}}
+        of = self.medians(limit | {length: decode(length) for length in contexts})
         rate = of["memory"]["limit"]
         print(f"Reading: {rate / 1e9:.1f} GB/s.\n")
         print_head("context", "time per token", "reading its weights, keys and values", "ratio")

@@ -4,6 +4,7 @@
 import json
 import os
 import random
+import re
 import statistics
 import subprocess
 import sys
@@ -46,6 +47,14 @@ def output_of(command, environment=None):
     if done.returncode != 0:
         sys.exit(f"{' '.join(words)} ended with code {done.returncode}:\n{done.stdout[-3000:]}{done.stderr[-3000:]}")
     return done.stdout
+
+
+def reading_rate(build, environment):
+    """Bytes per second, the most that a product of one row gets from memory, with weights beyond all caches."""
+    command = [Path(build) / "tests/bench/bench_device", "--scale", "4", "--rows", "1"]
+    lines = "".join(output_of(command, environment) for _ in range(3))
+    products = re.findall(r"(\d+) x (\d+) +rows +1 +([\d.]+) us", lines)
+    return max(2 * float(k) * float(columns) / (float(time) * 1e-6) for k, columns, time in products)
 
 
 def iterations(options, run_file, output, values):

@@ -20,7 +20,7 @@ import sys
 import tempfile
 from pathlib import Path
 
-from taper_tables import output_of, print_head, print_row
+from taper_tables import output_of, print_head, print_row, reading_rate
 
 PREFILL_ROWS, TRAINING_ROWS = 512, 2048  # of bench_model
 # Shares by names of functions, the first that is found; None: before measuring.
@@ -65,13 +65,11 @@ class Shares:
             sys.exit(f"perf saw nothing (may it sample, /proc/sys/kernel/perf_event_paranoid?): {done.stderr.strip()}")
         return {name: share / total for name, share in seen.items()}
 
-    def largest_rates(self):
-        """Bytes per second of a product of one row, and floating-point operations per second of any."""
+    def computing_rate(self):
+        """Floating-point operations per second, the most that a product gets."""
         kind = "" if self.options.arithmetic == "f32" else f"{self.options.arithmetic} "
         lines = output_of([self.tests / "bench_kernels", "--op", f"{kind}product"], self.threads)
-        reading = max(float(rate) for rate in re.findall(r"([\d.]+) GB/s", lines))
-        computing = max(float(rate) for rate in re.findall(r"([\d.]+) GFLOP/s", lines))
-        return 1e9 * reading, 1e9 * computing
+        return 1e9 * max(float(rate) for rate in re.findall(r"([\d.]+) GFLOP/s", lines))
 
     def weights(self):
         """Numbers in the matrices of the layers, and in the head."""
@@ -83,7 +81,7 @@ class Shares:
 
     def table(self):
         layers, head = self.weights()
-        reading, computing = self.largest_rates()
+        reading, computing = reading_rate(self.options.build, self.threads), self.computing_rate()
         print(f"Largest rates: {reading / 1e9:.1f} GB/s, {computing / 1e9:.0f} GFLOP/s.\n")
         print_head("", "tokens/s", "share of the limit", "limited by", *NAMES)
 
