@@ -73,7 +73,7 @@ template <class E>
 void multiply(const E& exec, MatrixView<float, E> y, MatrixView<const float, E> x,
               const PackedMatrix& w, VectorView<const float, E> bias) {
   detail::ProductArgs args = detail::multiply_args(y, x, w, bias.data());
-  if (rounds_operands(exec.arithmetic)) detail::round_rows(exec, args);
+  detail::round_rows(exec, args);
   launch("taper::multiply", exec, args);
 }
 
@@ -81,7 +81,7 @@ template <class E>
 void multiply_leaves(const E& exec, MatrixView<float, E> y, MatrixView<const float, E> x,
                      const PackedMatrix& w, const LeafOrder& leaves) {
   detail::ProductArgs args = detail::multiply_leaves_args(y, x, w, leaves);
-  if (rounds_operands(exec.arithmetic)) detail::round_rows(exec, args);
+  detail::round_rows(exec, args);
   launch("taper::multiply_leaves", exec, args);
 }
 
@@ -90,7 +90,7 @@ void accumulate_outer(const E& exec, const GradientView& gradient, MatrixView<co
                       MatrixView<const float, E> b) {
   detail::ProductArgs args = detail::accumulate_outer_args(gradient, a, b);
   if (args.last_leaf_k == 0) return;
-  if (rounds_operands(exec.arithmetic)) detail::round_outer(exec, args);
+  detail::round_outer(exec, args);
   launch("taper::accumulate_outer", exec, args);
 }
 

@@ -7,35 +7,11 @@
 #include <cstring>
 #include <vector>
 
-#if defined(__x86_64__)
-#include <xmmintrin.h>
-#endif
-
 #include "base/Bf16.hpp"
+#include "base/FloatMode.hpp"
 #include "kernels/detail/PairPanel.hpp"
 
 namespace taper::detail {
-
-namespace {
-
-// Denormals count as zero, and none result, while it lives.
-class FlushedDenormals {
-#if defined(__x86_64__)
- public:
-  FlushedDenormals() {
-    _mm_setcsr(before_ | kFlushToZero | kDenormalsAreZero);
-  }
-  ~FlushedDenormals() {
-    _mm_setcsr(before_);
-  }
-
- private:
-  static constexpr unsigned kFlushToZero = 0x8000, kDenormalsAreZero = 0x0040;
-  const unsigned before_ = _mm_getcsr();
-#endif
-};
-
-}  // namespace
 
 bool gives_equal_bits(ProductTask task, ProductTask expected) {
   constexpr int kRows = 21, kInputs = 107;
@@ -55,7 +31,6 @@ bool gives_equal_bits(ProductTask task, ProductTask expected) {
   std::vector<bf16> w(kInputs * kPanel);
   for (int i = 0; i < kInputs * kPanel; ++i)
     w[i] = to_bf16(i % 17 == 0 ? next(0, 1) : next(105, 24));
-  const FlushedDenormals flushed;
   const auto multiplied = [&](ProductTask by) {
     std::vector<float> y(kRows * kPanel);
     ProductArgs args;
@@ -73,7 +48,9 @@ bool gives_equal_bits(ProductTask task, ProductTask expected) {
     by(args, 0, kRows, 0);
     return y;
   };
+  const FloatMode before = flush_on_this_thread();
   const std::vector<float> one = multiplied(task), other = multiplied(expected);
+  write_float_mode(before);
   return std::memcmp(one.data(), other.data(), one.size() * sizeof(float)) == 0;
 }
 

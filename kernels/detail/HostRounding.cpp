@@ -9,10 +9,11 @@
 namespace taper::detail {
 namespace {
 
-// Below this many rows that tasks would round it does not pay for one more launch.
-bool pays(const ProductArgs& args) {
+// Whether tasks round enough rows to pay for one more launch.
+bool pays(const HostExec& exec, const ProductArgs& args) {
   constexpr int kLeast = 1024;
-  return args.rows * quotient_up(args.columns, kPanel) >= kLeast;
+  return rounds_operands(exec.arithmetic) &&
+         args.rows * quotient_up(args.columns, kPanel) >= kLeast;
 }
 
 bool has_room(const Rounding& rounding, std::int64_t pairs) {
@@ -24,7 +25,8 @@ bool has_room(const Rounding& rounding, std::int64_t pairs) {
 void round_rows(const HostExec& exec, ProductArgs& args) {
   const bool has_pairs = args.a_row % 2 == 0 && args.a_leaf % 2 == 0 && args.leaf_k % 2 == 0 &&
                          args.last_leaf_k % 2 == 0;
-  if (!has_pairs || !pays(args) || !has_room(exec.rounding, args.rows * args.a_row / 2)) return;
+  if (!has_pairs || !pays(exec, args) || !has_room(exec.rounding, args.rows * args.a_row / 2))
+    return;
   auto* const to = static_cast<bf16*>(exec.rounding.memory);
   const auto round = host_ops().dot.round;
   const float* const from = args.a;
@@ -41,7 +43,7 @@ void round_outer(const HostExec& exec, ProductArgs& args) {
   // An odd number of vectors: pairs so far apart take all sets of a cache in turn.
   const std::int64_t stride = std::int64_t{quotient_up(args.rows, 16) | 1} * 16;
   const std::int64_t panel = std::int64_t{pairs} * kPanel;
-  if (!pays(args) || !has_room(exec.rounding, pairs * stride + panels * panel)) return;
+  if (!pays(exec, args) || !has_room(exec.rounding, pairs * stride + panels * panel)) return;
   auto* const a = static_cast<Bf16Pair*>(exec.rounding.memory);
   Bf16Pair* const w = a + pairs * stride;
   const auto round_pairs = host_ops().dot.round_pairs;

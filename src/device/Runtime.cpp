@@ -8,26 +8,11 @@
 #if defined(KOKKOS_ENABLE_OPENMP)
 #include <omp.h>
 #endif
-#if defined(__x86_64__)
-#include <xmmintrin.h>
-#endif
+
+#include "base/FloatMode.hpp"
 
 namespace taper {
 namespace {
-
-#if defined(__x86_64__)
-constexpr unsigned kFlushAndDenormals = 0x8000u | 0x0040u;  // FTZ | DAZ in MXCSR
-void set_on_this_thread() {
-  _mm_setcsr(_mm_getcsr() | kFlushAndDenormals);
-}
-#elif defined(__aarch64__)
-constexpr unsigned long kFlush = 1ul << 24;  // FZ in FPCR covers inputs and results
-void set_on_this_thread() {
-  unsigned long fpcr;
-  asm volatile("mrs %0, fpcr" : "=r"(fpcr));
-  asm volatile("msr fpcr, %0" ::"r"(fpcr | kFlush));
-}
-#endif
 
 // One index per thread of the pool: static chunks of one give each thread its own.
 template <class F>
@@ -68,8 +53,8 @@ int host_threads() {
 }
 
 void set_float_mode() {
-  set_on_this_thread();
-  on_every_thread([] { set_on_this_thread(); });
+  flush_on_this_thread();
+  on_every_thread([] { flush_on_this_thread(); });
 }
 
 }  // namespace taper

@@ -24,7 +24,7 @@ import tempfile
 import time
 from pathlib import Path
 
-from taper_tables import output_of, print_head, print_row, reading_rate
+from taper_tables import matrix_sizes, output_of, print_head, print_row, reading_rate
 
 ROOT = Path(__file__).resolve().parents[2]
 PARTS = ["context", "batch", "parameters", "queue"]
@@ -64,11 +64,7 @@ class Bench:
 
     def weights(self):
         """Bytes of bf16 weights that a step reads."""
-        c = self.config
-        h, layers = c["hidden_size"], c["num_hidden_layers"]
-        head = c.get("head_dim") or h // c["num_attention_heads"]
-        attention = 2 * h * head * (c["num_attention_heads"] + c["num_key_value_heads"])
-        return 2 * (layers * (attention + 3 * h * c["intermediate_size"]) + c["vocab_size"] * h)
+        return 2 * sum(matrix_sizes(self.config))
 
     def keys_and_values(self):
         """Bytes of the cache of one position."""

@@ -49,6 +49,14 @@ def output_of(command, environment=None):
     return done.stdout
 
 
+def matrix_sizes(config):
+    """How many numbers the matrices of all layers have, and that of the head, of a model with this config.json."""
+    hidden, layers = config["hidden_size"], config["num_hidden_layers"]
+    head_dim = config.get("head_dim") or hidden // config["num_attention_heads"]
+    attention = 2 * hidden * head_dim * (config["num_attention_heads"] + config["num_key_value_heads"])
+    return layers * (attention + 3 * hidden * config["intermediate_size"]), config["vocab_size"] * hidden
+
+
 def reading_rate(build, environment):
     """Bytes per second, the most that a product of one row gets from memory, with weights beyond all caches."""
     command = [Path(build) / "tests/bench/bench_device", "--scale", "4", "--rows", "1"]

@@ -5,7 +5,7 @@
     python tests/bench/time_shares.py --build build/default --model DIR --arithmetic bf16-dot
 
 DIR is a Hugging Face directory. Needs `perf` (Linux), which samples where the processors are while bench_model runs;
-reading and packing weights, before it measures, is left out. The limit of a row is the larger of two times: that of
+reading weights from files, before it measures, is left out. The limit of a row is the larger of two times: that of
 reading the weights once at the largest rate of a product of one row, and that of the multiply-adds of weights at the
 largest rate of any product, both in the same run.
 """
@@ -20,7 +20,7 @@ import sys
 import tempfile
 from pathlib import Path
 
-from taper_tables import output_of, print_head, print_row, reading_rate
+from taper_tables import matrix_sizes, output_of, print_head, print_row, reading_rate
 
 PREFILL_ROWS, TRAINING_ROWS = 512, 2048  # of bench_model
 # Shares by names of functions, the first that is found; None: before measuring.
@@ -71,16 +71,8 @@ class Shares:
         lines = output_of([self.tests / "bench_kernels", "--op", f"{kind}product"], self.threads)
         return 1e9 * max(float(rate) for rate in re.findall(r"([\d.]+) GFLOP/s", lines))
 
-    def weights(self):
-        """Numbers in the matrices of the layers, and in the head."""
-        c = json.loads((Path(self.options.model) / "config.json").read_text())
-        h, layers = c["hidden_size"], c["num_hidden_layers"]
-        head = c.get("head_dim") or h // c["num_attention_heads"]
-        attention = 2 * h * head * (c["num_attention_heads"] + c["num_key_value_heads"])
-        return layers * (attention + 3 * h * c["intermediate_size"]), c["vocab_size"] * h
-
     def table(self):
-        layers, head = self.weights()
+        layers, head = matrix_sizes(json.loads((Path(self.options.model) / "config.json").read_text()))
         reading, computing = reading_rate(self.options.build, self.threads), self.computing_rate()
         print(f"Largest rates: {reading / 1e9:.1f} GB/s, {computing / 1e9:.0f} GFLOP/s.\n")
         print_head("", "tokens/s", "share of the limit", "limited by", *NAMES)

@@ -11,9 +11,12 @@ namespace {
 
 // Whether operands of a product are rounded before, with memory of so many floats.
 template <class Round>
-bool is_rounded(const Round& round, detail::ProductArgs args, std::int64_t floats) {
+bool is_rounded(const Round& round, detail::ProductArgs args, std::int64_t floats,
+                Arithmetic arithmetic = Arithmetic::kBf16Dot) {
   Floats memory(floats);
-  round(with_rounding(HostExec(), memory.data(), floats), args);
+  HostExec exec;
+  exec.arithmetic = arithmetic;
+  round(with_rounding(exec, memory.data(), floats), args);
   return args.rounded != nullptr;
 }
 
@@ -41,6 +44,8 @@ TEST_CASE("the memory that passes plan is enough to round operands before", "[ho
   Floats y(512 * w.matrix.columns);
   const std::int64_t floats = rounded_rows_floats(512, 66);
   CHECK(is_rounded(detail::round_rows, args_of(512, y), floats));
+  CHECK(is_rounded(detail::round_rows, args_of(512, y), floats, Arithmetic::kBf16));
+  CHECK_FALSE(is_rounded(detail::round_rows, args_of(512, y), floats, Arithmetic::kF32));
   CHECK_FALSE(is_rounded(detail::round_rows, args_of(512, y), floats - 1));
   CHECK_FALSE(is_rounded(detail::round_rows, args_of(16, y), floats));  // tasks round them faster
 }

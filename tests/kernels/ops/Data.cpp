@@ -3,10 +3,7 @@
 
 #include <memory>
 
-#if defined(__x86_64__)
-#include <xmmintrin.h>
-#endif
-
+#include "base/FloatMode.hpp"
 #include "base/Random.hpp"
 #include "kernels/detail/Launch.hpp"
 
@@ -78,13 +75,9 @@ double dot(const reference::Vector& a, const reference::Vector& b) {
 }
 
 void flush_denormals() {
-#if defined(__x86_64__)
-  constexpr unsigned kFlushToZero = 0x8000, kDenormalsAreZero = 0x0040;
-  const auto set = [] { _mm_setcsr(_mm_getcsr() | kFlushToZero | kDenormalsAreZero); };
-  set();
+  flush_on_this_thread();
   detail::for_each("taper::flush_denormals", HostExec(), HostExec().concurrency(),
-                   [=](std::int64_t) { set(); });
-#endif
+                   [](std::int64_t) { flush_on_this_thread(); });
 }
 
 }  // namespace taper::test
