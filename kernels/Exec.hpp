@@ -17,7 +17,7 @@ namespace taper {
 
 // How products of activations and weights are computed. kF32: chains of fused multiply-adds in f32,
 // with the same bits on all machines. kBf16: both operands are rounded to bf16 and summed as the
-// matrix units of the machine do it: on the host those of x86 (canonical/pair_chain.hpp), with the
+// matrix units of the machine do it: on the host those of x86 (canonical/tile_chain.hpp), with the
 // same bits where there are none; on GPUs those of their architecture (canonical/tensor_core.hpp).
 // kBf16Dot, on the host alone: both are rounded and summed as vector units of x86 do it
 // (canonical/dot_chain.hpp), with the same bits where these have no instruction for it.

@@ -24,25 +24,26 @@ bf16 as_stored(float value, bf16 /*type*/) {
 template <class T, class E>
 void write_pages_of(const E& exec, const LayerPages& pages, MatrixView<const float, E> kv,
                     Segments<E> segments, const AttentionShape& shape) {
-  const int n = static_cast<int>(segments.size()) * shape.kv_heads;
+  const int tasks = static_cast<int>(segments.size()) * shape.kv_heads;
   const AttentionSegment* list = segments.data();
   const float* source = kv.data();
-  detail::for_each_uneven("taper::write_pages", exec, n, [=](const int i) {
+  detail::for_each_uneven("taper::write_pages", exec, tasks, [=](const int i) {
     const AttentionSegment& segment = list[i / shape.kv_heads];
     const int head = i % shape.kv_heads, end = segment.start + segment.count;
-    const std::int64_t row = std::int64_t{shape.kv_heads} * 2 * shape.head_pad;
-    const float* k = source + segment.row * row + head * 2 * shape.head_pad;
+    const std::int64_t row_floats = std::int64_t{shape.kv_heads} * 2 * shape.head_pad;
+    const float* k = source + segment.row * row_floats + head * 2 * shape.head_pad;
     for (int begin = segment.start, next = 0; begin < end;
-         k += (next - begin) * row, begin = next) {
+         k += (next - begin) * row_floats, begin = next) {
       next = std::min(end, (begin / kPage + 1) * kPage);
-      const int slot = begin % kPage, n = next - begin;
+      const int slot = begin % kPage, positions = next - begin;
       T* page = reinterpret_cast<T*>(detail::page_of(pages, segment, head, begin));
       for (int d = 0; d < pages.head_dim; ++d)
-        for (int t = 0; t < n; ++t) page[d * kPage + slot + t] = as_stored(k[t * row + d], T());
+        for (int t = 0; t < positions; ++t)
+          page[d * kPage + slot + t] = as_stored(k[t * row_floats + d], T());
       T* v = page + detail::values_begin<T>(pages) + slot * pages.v_stride;
-      for (int t = 0; t < n; ++t, v += pages.v_stride)
+      for (int t = 0; t < positions; ++t, v += pages.v_stride)
         for (int d = 0; d < pages.v_stride; ++d)
-          v[d] = as_stored(k[t * row + shape.head_pad + d], T());
+          v[d] = as_stored(k[t * row_floats + shape.head_pad + d], T());
     }
   });
 }
@@ -59,7 +60,7 @@ void write_pages(const E& exec, const LayerPages& pages, MatrixView<const float,
 namespace {
 
 constexpr int chunks_for(int keys) {
-  return (keys + detail::kAttentionChunk - 1) / detail::kAttentionChunk;
+  return detail::quotient_up(keys, detail::kAttentionChunk);
 }
 
 int chunks_of(const AttentionSegment& segment) {
@@ -97,7 +98,7 @@ ChunkTasks share_chunks(int threads, const AttentionSegments<HostExec>& segments
       floats > segments.scratch.floats)
     return {};
   const int chunks = std::max(1, static_cast<int>(total / parts));
-  return {chunks, (longest + chunks - 1) / chunks};
+  return {chunks, detail::quotient_up(longest, chunks)};
 }
 
 // Results of chunks, then what they are together.

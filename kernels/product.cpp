@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "kernels/product.hpp"
 
-#include <algorithm>
-
 #include "kernels/detail/HostOps.hpp"
 #include "kernels/detail/HostRounding.hpp"
 #include "kernels/detail/Launch.hpp"
@@ -27,7 +25,7 @@ int rows_per_task(const detail::ProductArgs& args, int panels, int threads) {
 
 detail::ProductTask* task_of(const detail::HostOps& ops, Arithmetic arithmetic) {
   if (arithmetic == Arithmetic::kF32) return ops.product;
-  return arithmetic == Arithmetic::kBf16 ? ops.pair_product : ops.dot.product;
+  return arithmetic == Arithmetic::kBf16 ? ops.tile_product : ops.pairs.dot_product;
 }
 
 template <class E>
@@ -111,23 +109,6 @@ void pack_panel(Out* panel, const T* stored, int columns, int k_total, std::int6
     }
 }
 
-// The same in pairs of inputs (detail/PairPanel.hpp).
-template <class T>
-void pack_panel_in_pairs(bf16* panel, const T* stored, int columns, int k_total,
-                         std::int64_t column_step, std::int64_t k_step) {
-  auto* pairs = reinterpret_cast<Bf16Pair*>(panel);
-  for (int k = 0; k + 1 < k_total; k += 2, pairs += kPanelColumns) {
-    const T* first = stored + k * k_step;
-    for (int c = 0; c < columns; ++c)
-      pairs[c] = {to_bf16(to_float(first[c * column_step])),
-                  to_bf16(to_float(first[c * column_step + k_step]))};
-    std::fill(pairs + columns, pairs + kPanelColumns, Bf16Pair{});
-  }
-  if (k_total % 2 != 0)
-    pack_panel(reinterpret_cast<bf16*>(pairs), stored + (k_total - 1) * k_step, columns, 1,
-               column_step, k_step);
-}
-
 }  // namespace
 
 template <class E, class T>
@@ -144,8 +125,8 @@ void pack_panels(const E& exec, void* packed, WeightType type, MatrixView<const 
     if (type == WeightType::kF32)
       pack_panel(static_cast<float*>(packed) + offset, source, valid, s.k, s.column_step, s.k_step);
     else if (in_pairs)
-      pack_panel_in_pairs(static_cast<bf16*>(packed) + offset, source, valid, s.k, s.column_step,
-                          s.k_step);
+      detail::pack_in_pairs(static_cast<bf16*>(packed) + offset, source, valid, s.k, s.column_step,
+                            s.k_step);
     else
       pack_panel(static_cast<bf16*>(packed) + offset, source, valid, s.k, s.column_step, s.k_step);
   });

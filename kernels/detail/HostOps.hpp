@@ -14,13 +14,14 @@ namespace taper::detail {
 
 using ProductTask = void(const ProductArgs&, int row_begin, int row_end, int panel);
 
-// Products in Arithmetic::kBf16Dot, and the rounding of operands in this arithmetic and kBf16.
-struct DotOps {
-  ProductTask* product;
-  // n values, and a zero if that makes whole pairs.
+// What units for pairs of bf16 values do.
+struct PairOps {
+  ProductTask* dot_product;  // in Arithmetic::kBf16Dot
+  // Operands of Arithmetic::kBf16 and kBf16Dot, rounded as to_operand() does it: n values, and a
+  // zero if that makes whole pairs.
   void (*round)(bf16* to, const float* from, std::int64_t n);
-  // n rows of a plain matrix, `step` apart, as pairs of rows (n / 2 up, width), with zeros beyond
-  // the first `columns` columns and the last row; width is a multiple of 16.
+  // The same of n rows of a plain matrix, `step` apart, as pairs of rows (n / 2 up, width), with
+  // zeros beyond the first `columns` columns and the last row; width is a multiple of 16.
   void (*round_pairs)(Bf16Pair* to, std::int64_t width, const float* from, std::int64_t step, int n,
                       int columns);
 };
@@ -28,8 +29,8 @@ struct DotOps {
 struct HostOps {
   const char* name;
   ProductTask* product;
-  ProductTask* pair_product;  // in Arithmetic::kBf16
-  DotOps dot;
+  ProductTask* tile_product;  // in Arithmetic::kBf16
+  PairOps pairs;
   void (*attention)(const AttentionArgs&, const SegmentArgs&, int kv_head, int token_begin,
                     int token_end);
   void (*attention_chunks)(const AttentionArgs&, const SegmentArgs&, int kv_head, int chunk_begin,
@@ -61,15 +62,13 @@ struct HostOps {
 extern const HostOps kScalarOps;
 extern const HostOps kAvx2Ops;
 extern const HostOps kAvx512Ops;
-extern const DotOps kAvx512Bf16DotOps;
+extern const PairOps kAvx512Bf16PairOps;
 ProductTask amx_product;  // in Arithmetic::kBf16
 // Asks the system for the registers of tiles, without which these must not be used.
 bool ask_for_tiles();
 
-// The widest set that this processor has; TAPER_ISA=scalar|avx2|avx512|avx512bf16|amx in the
-// environment asks for a narrower one: avx512bf16 is avx512 with its dot products, amx that with
-// its tiles. Throws Error if one of these two is asked for and cannot be had, or the name is none
-// of these.
+// Those that this process uses (kernels/Instructions.hpp), chosen when they are first asked for.
+// Throws Error as host_instructions() does.
 const HostOps& host_ops();
 
 }  // namespace taper::detail

@@ -9,7 +9,7 @@
 
 #include "kernels/detail/HostOps.hpp"
 #include "kernels/detail/SimdAvx512.hpp"
-#include "kernels/detail/tile_product.inl.hpp"
+#include "kernels/detail/amx_product.inl.hpp"
 
 namespace taper::detail {
 namespace {
@@ -52,7 +52,7 @@ struct AmxVectors : Avx512 {};
 }  // namespace
 
 void amx_product(const ProductArgs& args, int row_begin, int row_end, int panel) {
-  tile_product_task<AmxVectors, Amx>(args, row_begin, row_end, panel);
+  amx_product_task<AmxVectors, Amx>(args, row_begin, row_end, panel);
 }
 
 // Linux keeps the registers of tiles from processes that have not asked for them.

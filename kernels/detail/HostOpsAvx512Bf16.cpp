@@ -36,7 +36,7 @@ struct Avx512Bf16 : Avx512 {
 
 }  // namespace
 
-extern const DotOps kAvx512Bf16DotOps;
-const DotOps kAvx512Bf16DotOps = make_dot_ops<Avx512Bf16>();
+extern const PairOps kAvx512Bf16PairOps;
+const PairOps kAvx512Bf16PairOps = make_pair_ops<Avx512Bf16>();
 
 }  // namespace taper::detail

@@ -9,9 +9,10 @@
 namespace taper::detail {
 namespace {
 
-// Whether tasks round enough rows to pay for one more launch.
+// Whether tasks round enough to pay for one more launch: each rounds its rows again for every panel
+// of columns. From 16 rows on for the layers of a small model, as bench_model measures it.
 bool pays(const HostExec& exec, const ProductArgs& args) {
-  constexpr int kLeast = 1024;
+  constexpr int kLeast = 1024;  // rows x panels
   return rounds_operands(exec.arithmetic) &&
          args.rows * quotient_up(args.columns, kPanel) >= kLeast;
 }
@@ -28,7 +29,7 @@ void round_rows(const HostExec& exec, ProductArgs& args) {
   if (!has_pairs || !pays(exec, args) || !has_room(exec.rounding, args.rows * args.a_row / 2))
     return;
   auto* const to = static_cast<bf16*>(exec.rounding.memory);
-  const auto round = host_ops().dot.round;
+  const auto round = host_ops().pairs.round;
   const float* const from = args.a;
   const std::int64_t inputs = args.a_row;
   for_each("taper::round_rows", exec, args.rows,
@@ -46,8 +47,8 @@ void round_outer(const HostExec& exec, ProductArgs& args) {
   if (!pays(exec, args) || !has_room(exec.rounding, pairs * stride + panels * panel)) return;
   auto* const a = static_cast<Bf16Pair*>(exec.rounding.memory);
   Bf16Pair* const w = a + pairs * stride;
-  const auto round_pairs = host_ops().dot.round_pairs;
-  constexpr int kBlock = 16;  // pairs of A of a task
+  const auto round_pairs = host_ops().pairs.round_pairs;
+  constexpr int kBlock = 16;  // pairs of A of a task, about as much as a panel of W
   const int blocks = quotient_up(pairs, kBlock);
   const ProductArgs given = args;
   for_each_uneven("taper::round_outer", exec, blocks + panels, [=](const int i) {

@@ -46,8 +46,8 @@ struct ProductArgs {
   const float* residual = nullptr;
   float* act = nullptr;
   // On the host: A rounded to bf16 before, where products keep it (Rounding); null: it is rounded
-  // as it is read. If a_k is 1, the elements stand as in A; else as pairs of inputs, pair_stride
-  // apart, with room for 15 rows more behind the last ones.
+  // as it is read. If pair_stride is 0, the elements stand as in A; else as pairs of inputs, of all
+  // rows side by side, pair_stride apart, with room for 15 rows more behind the last ones.
   const bf16* rounded = nullptr;
   std::int64_t pair_stride = 0;
   int rows = 0;

@@ -25,8 +25,8 @@ struct Avx2 {
   static constexpr const char* kName = "avx2";
   static constexpr int kProductVectors = 1;
   static constexpr int kProductRows = 6;
-  static constexpr int kPairVectors = 1;
-  static constexpr int kPairRows = 3;
+  static constexpr int kTileVectors = 1;
+  static constexpr int kTileRows = 3;
   static constexpr int kDotVectors = 1;
   static constexpr int kDotRows = 3;
 
@@ -50,7 +50,7 @@ struct Avx2 {
     return taken_apart(pairs, pairs);
   }
   // As to_operand().
-  static V round_to_bf16(V x) {
+  static V to_operands(V x) {
     const auto half = [](__m256 v) {
       const __m256i bits = _mm256_castps_si256(v);
       const __m256i odd = _mm256_and_si256(_mm256_srli_epi32(bits, 16), _mm256_set1_epi32(1));
@@ -71,7 +71,7 @@ struct Avx2 {
   // 32 values one after another, and 16 pairs.
   static void store_rounded(bf16* p, V lower, V upper) {
     const auto store_half = [](bf16* to, V x) {
-      const V rounded = round_to_bf16(x);
+      const V rounded = to_operands(x);
       const __m256i packed =
           _mm256_packus_epi32(_mm256_srli_epi32(_mm256_castps_si256(rounded.lo), 16),
                               _mm256_srli_epi32(_mm256_castps_si256(rounded.hi), 16));
@@ -81,7 +81,7 @@ struct Avx2 {
     store_half(p + 16, upper);
   }
   static void store_rounded(Bf16Pair* p, V first, V second) {
-    const V a = round_to_bf16(first), b = round_to_bf16(second);
+    const V a = to_operands(first), b = to_operands(second);
     const auto join = [](__m256 low, __m256 high) {
       return _mm256_or_si256(_mm256_srli_epi32(_mm256_castps_si256(low), 16),
                              _mm256_castps_si256(high));

@@ -23,9 +23,9 @@ struct Avx512 {
   static constexpr const char* kName = "avx512";
   static constexpr int kProductVectors = 4;  // vectors of columns in registers in a panel product
   static constexpr int kProductRows = 6;
-  static constexpr int kPairVectors = 2;  // the same of a product of pairs, with twice the chains
-  static constexpr int kPairRows = 6;
-  static constexpr int kDotVectors = 2;  // the same of a product of dot products
+  static constexpr int kTileVectors = 2;  // the same in Arithmetic::kBf16, with twice the chains
+  static constexpr int kTileRows = 6;
+  static constexpr int kDotVectors = 2;  // the same in Arithmetic::kBf16Dot
   static constexpr int kDotRows = 6;
 
   static V zero() { return _mm512_setzero_ps(); }
@@ -41,7 +41,7 @@ struct Avx512 {
     return taken_apart(_mm512_set1_epi32(std::bit_cast<std::int32_t>(x)));
   }
   // As to_operand().
-  static V round_to_bf16(V x) {
+  static V to_operands(V x) {
     const __m512i bits = _mm512_castps_si512(x);
     const __m512i odd = _mm512_and_si512(_mm512_srli_epi32(bits, 16), _mm512_set1_epi32(1));
     const __m512i up = _mm512_add_epi32(_mm512_add_epi32(bits, _mm512_set1_epi32(0x7fff)), odd);
@@ -55,15 +55,15 @@ struct Avx512 {
   // 32 values one after another, and 16 pairs.
   static void store_rounded(bf16* p, V lower, V upper) {
     const auto store_half = [](bf16* to, V x) {
-      const __m512i bits = _mm512_srli_epi32(_mm512_castps_si512(round_to_bf16(x)), 16);
+      const __m512i bits = _mm512_srli_epi32(_mm512_castps_si512(to_operands(x)), 16);
       _mm256_storeu_si256(reinterpret_cast<__m256i*>(to), _mm512_cvtepi32_epi16(bits));
     };
     store_half(p, lower);
     store_half(p + 16, upper);
   }
   static void store_rounded(Bf16Pair* p, V first, V second) {
-    const __m512i low = _mm512_srli_epi32(_mm512_castps_si512(round_to_bf16(first)), 16);
-    _mm512_storeu_si512(p, _mm512_or_si512(low, _mm512_castps_si512(round_to_bf16(second))));
+    const __m512i low = _mm512_srli_epi32(_mm512_castps_si512(to_operands(first)), 16);
+    _mm512_storeu_si512(p, _mm512_or_si512(low, _mm512_castps_si512(to_operands(second))));
   }
   static void store(float* p, V x) { _mm512_storeu_ps(p, x); }
   static __mmask16 first(int n) { return static_cast<__mmask16>((1u << n) - 1u); }

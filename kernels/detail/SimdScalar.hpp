@@ -21,8 +21,8 @@ struct Scalar {
   static constexpr const char* kName = "scalar";
   static constexpr int kProductVectors = 1;
   static constexpr int kProductRows = 2;
-  static constexpr int kPairVectors = 1;
-  static constexpr int kPairRows = 2;
+  static constexpr int kTileVectors = 1;
+  static constexpr int kTileRows = 2;
   static constexpr int kDotVectors = 1;
   static constexpr int kDotRows = 2;
 
@@ -50,7 +50,7 @@ struct Scalar {
   }
   static Pairs set1(Bf16Pair x) { return {set1(to_float(x.first)), set1(to_float(x.second))}; }
   // As to_operand().
-  static V round_to_bf16(V x) {
+  static V to_operands(V x) {
     return make([&](int i) { return to_float(to_operand(x.lane[i])); });
   }
   // 32 values one after another, and 16 pairs.

@@ -7,7 +7,7 @@
 #include <cstdint>
 
 #include "kernels/detail/HostOps.hpp"
-#include "kernels/detail/pair_product.inl.hpp"
+#include "kernels/detail/paired_operands.inl.hpp"
 
 namespace taper::detail {
 
@@ -19,9 +19,9 @@ void round_pairs(Bf16Pair* to, std::int64_t width, const float* from, std::int64
 
 // The operands of a task, some pairs of inputs at a time. Inputs that the task rounds itself lie in
 // a strip, row by row if A does, else pair by pair, kTaskRows apart.
-template <class Set, PairStrip strip>
+template <class Set, InputOrder order>
 class DotOperands {
-  static constexpr bool kByRows = strip == PairStrip::kByRows;
+  static constexpr bool kByRows = order == InputOrder::kByRows;
 
  public:
   using S = Set;
@@ -32,7 +32,7 @@ class DotOperands {
   static constexpr int kVectors = block_vectors<S::kDotVectors, R>();
 
   explicit DotOperands(const TaskPart& part) : part_(part) {
-    if (part.args.rounded != nullptr) stride_ = rounded_pairs(part, strip, 0, 0).stride;
+    if (part.args.rounded != nullptr) stride_ = rounded_pairs(part, order, 0, 0).stride;
   }
 
   int take(int leaf, int k, int left) {
@@ -40,7 +40,7 @@ class DotOperands {
     const int n = left == 1 ? 1 : (left < kPairWindow ? left : kPairWindow) / 2 * 2;
     pairs_ = (n + 1) / 2;
     if (part_.args.rounded != nullptr)
-      a_ = rounded_pairs(part_, strip, leaf, k).begin;
+      a_ = rounded_pairs(part_, order, leaf, k).begin;
     else if constexpr (kByRows)
       for (int r = 0; r < part_.rows; ++r)
         round_values<S>(reinterpret_cast<bf16*>(a_strip_ + r * (kPairWindow / 2)),
@@ -75,13 +75,13 @@ class DotOperands {
 // As product_task(). Packed weights are in pairs (PairPanel.hpp).
 template <class S>
 void dot_product_task(const ProductArgs& args, int row_begin, int row_end, int panel) {
-  strip_of(args) == PairStrip::kByRows
-      ? panel_task<DotOperands<S, PairStrip::kByRows>>(args, row_begin, row_end, panel)
-      : panel_task<DotOperands<S, PairStrip::kByInputs>>(args, row_begin, row_end, panel);
+  order_of(args) == InputOrder::kByRows
+      ? panel_task<DotOperands<S, InputOrder::kByRows>>(args, row_begin, row_end, panel)
+      : panel_task<DotOperands<S, InputOrder::kByInputs>>(args, row_begin, row_end, panel);
 }
 
 template <class S>
-constexpr DotOps make_dot_ops() {
+constexpr PairOps make_pair_ops() {
   return {dot_product_task<S>, round_values<S>, round_pairs<S>};
 }
 

@@ -9,9 +9,9 @@
 #include "kernels/detail/attention.inl.hpp"
 #include "kernels/detail/attention_backward.inl.hpp"
 #include "kernels/detail/dot_product.inl.hpp"
-#include "kernels/detail/pair_product.inl.hpp"
 #include "kernels/detail/product.inl.hpp"
 #include "kernels/detail/rows.inl.hpp"
+#include "kernels/detail/tile_product.inl.hpp"
 
 namespace taper::detail {
 
@@ -19,8 +19,8 @@ template <class S>
 constexpr HostOps make_host_ops() {
   return {S::kName,
           product_task<S>,
-          pair_product_task<S>,
-          make_dot_ops<S>(),
+          tile_product_task<S>,
+          make_pair_ops<S>(),
           attention_task<S>,
           attention_chunks_task<S>,
           merge_chunks_task<S>,

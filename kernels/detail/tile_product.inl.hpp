@@ -1,143 +1,176 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Products of Arithmetic::kBf16 by tile units (AMX): a tile has 16 rows of 64 bytes, and one
-// instruction adds the products of 16 rows of A and 16 columns of W over a block of inputs to a
-// tile of sums, exactly as canonical/pair_chain.hpp does it.
+// Products of Arithmetic::kBf16 by vector units: the sums of tile units (canonical/tile_chain.hpp)
+// in two chains. What is not a template over the set S is static (host_ops.inl.hpp).
 #pragma once
 
 #include <cstdint>
-#include <cstring>
 
-#include "kernels/detail/pair_product.inl.hpp"
+#include "kernels/detail/paired_operands.inl.hpp"
 
 namespace taper::detail {
 
-inline constexpr int kTileRows = 16, kTileColumns = 16;
-inline constexpr int kTileWindow = 512;  // inputs of which the rows of a task are rounded at a time
+template <InputOrder order>
+inline float strip_value(const float* a, std::int64_t stride, int r, int k) {
+  return order == InputOrder::kByRows ? a[r * stride + k] : a[k * kTaskRows + r];
+}
 
-// strip (rows, kTileWindow): n inputs of each row of a task from k on as bf16, and zeros up to
-// whole blocks and tiles.
+// Extends the sums of R rows x N vectors of columns by so many blocks. They wait in `top`, rows 64
+// apart: registers hold the two chains of each. Merges are those of extend_block().
+template <class S, int R, int N, InputOrder order, class... A>
+inline void extend_chain_pairs(const float* a, std::int64_t stride, const Bf16Pair* w, int blocks,
+                               bool fresh, float* top, int merges, std::int64_t level,
+                               A&... ahead) {
+  constexpr int kStep = order == InputOrder::kByRows ? kTileInputs : kTileInputs * kTaskRows;
+  for (int b = 0; b < blocks; ++b, a += kStep, w += kTileInputs / 2 * kPanel) {
+    typename S::V even[R][N], odd[R][N];
+#pragma GCC unroll 8
+    for (int r = 0; r < R; ++r)
+#pragma GCC unroll 4
+      for (int j = 0; j < N; ++j) even[r][j] = odd[r][j] = S::zero();
+    for (int k = 0; k < kTileInputs; k += 2) {
+      (ahead.fetch(), ...);
+      typename S::Pairs column[N];
+#pragma GCC unroll 4
+      for (int j = 0; j < N; ++j) column[j] = S::load(w + k / 2 * kPanel + 16 * j);
+#pragma GCC unroll 8
+      for (int r = 0; r < R; ++r) {
+        const typename S::V x_even = S::set1(strip_value<order>(a, stride, r, k));
+        const typename S::V x_odd = S::set1(strip_value<order>(a, stride, r, k + 1));
+#pragma GCC unroll 4
+        for (int j = 0; j < N; ++j) {
+          even[r][j] = S::fma(x_even, column[j].first, even[r][j]);
+          odd[r][j] = S::fma(x_odd, column[j].second, odd[r][j]);
+        }
+      }
+    }
+    const bool is_first = fresh && b == 0;
+#pragma GCC unroll 8
+    for (int r = 0; r < R; ++r)
+#pragma GCC unroll 4
+      for (int j = 0; j < N; ++j) {
+        float* sum = top + r * kPanel + 16 * j;
+        S::store(sum, S::add(is_first ? S::zero() : S::load(sum), S::add(even[r][j], odd[r][j])));
+      }
+  }
+  for (; merges > 0; --merges) {
+#pragma GCC unroll 8
+    for (int r = 0; r < R; ++r)
+#pragma GCC unroll 4
+      for (int j = 0; j < N; ++j) {
+        float* sum = top + r * kPanel + 16 * j;
+        S::store(sum - level, S::add(S::load(sum - level), S::load(sum)));
+      }
+    top -= level;
+  }
+}
+
+// strip (rows, stride): n inputs of each row, rounded to bf16, and zeros up to whole blocks.
 template <class S>
-inline void fill_tile_rows(bf16* strip, const TaskPart& part, int leaf, int k, int n) {
-  const ProductArgs& args = part.args;
-  const float* const a = part.a(leaf, k);
-  if (args.rounded != nullptr) {
-    const PairStrip stands = strip_of(args);
-    const RoundedPairs from = rounded_pairs(part, stands, leaf, k);
-    const int pairs = (n + 1) / 2;
-    for (int r = 0; r < part.rows; ++r) {
-      auto* const row = reinterpret_cast<Bf16Pair*>(strip + r * kTileWindow);
-      if (stands == PairStrip::kByRows)
-        std::memcpy(row, from.begin + r * from.stride, sizeof(Bf16Pair) * pairs);
+inline void fill_rounded_rows(float* strip, int stride, const float* a, std::int64_t a_row, int n,
+                              int rows) {
+  const int whole = in_blocks(n) * kTileInputs;
+  for (int r = 0; r < rows; ++r, a += a_row, strip += stride)
+    for (int k = 0; k < whole; k += 16) {
+      const int lanes = n - k < 0 ? 0 : (n - k < 16 ? n - k : 16);
+      S::store(strip + k, S::to_operands(S::load_n(a + k, lanes)));
+    }
+}
+
+// strip (kPairWindow, kTaskRows) of a matrix A that is stored by k: rows stand side by side.
+template <class S>
+inline void fill_rounded_columns(float* strip, const float* a, std::int64_t a_k, int n, int rows) {
+  const int whole = in_blocks(n) * kTileInputs;
+  for (int k = 0; k < whole; ++k, a += a_k, strip += kTaskRows)
+    for (int r = 0; r < rows; r += 16) {
+      const int lanes = k >= n ? 0 : (rows - r < 16 ? rows - r : 16);
+      S::store(strip + r, S::to_operands(lanes == 0 ? S::zero() : S::load_n(a + r, lanes)));
+    }
+}
+
+// The same two from what was rounded before.
+template <class S>
+inline void widen_rows(float* strip, int stride, RoundedPairs from, int n, int rows) {
+  for (int r = 0; r < rows; ++r, from.begin += from.stride, strip += stride) {
+    const auto* const inputs = reinterpret_cast<const bf16*>(from.begin);
+    int k = 0;
+    for (; k + 16 <= n; k += 16) S::store(strip + k, S::load(inputs + k));
+    for (; k < n; ++k) strip[k] = to_float(inputs[k]);
+    for (; k < in_blocks(n) * kTileInputs; ++k) strip[k] = 0.0f;
+  }
+}
+template <class S>
+inline void widen_columns(float* strip, RoundedPairs from, int n, int rows) {
+  const int whole = in_blocks(n) * kTileInputs;
+  for (int k = 0; k < whole; k += 2, from.begin += from.stride, strip += 2 * kTaskRows)
+    for (int r = 0; r < rows; r += 16) {
+      typename S::Pairs pairs{S::zero(), S::zero()};
+      if (k < n) pairs = S::load(from.begin + r);
+      S::store(strip + r, pairs.first);
+      S::store(strip + kTaskRows + r, pairs.second);
+    }
+}
+
+// The operands of a task in Arithmetic::kBf16, some values of k of them at a time.
+template <class Set, InputOrder order>
+class TileOperands {
+  static constexpr bool kByRows = order == InputOrder::kByRows;
+
+ public:
+  using S = Set;
+  static constexpr bool kAheadOfManyRows = true;
+  static constexpr int kMostRows = S::kTileRows;
+  // As many chains as the latency of the processor asks for.
+  template <int R>
+  static constexpr int kVectors = R <= 2 ? S::kTileVectors * 2 : S::kTileVectors;
+  static constexpr int kColumnStep = kVectors<1>;
+
+  explicit TileOperands(const TaskPart& part) : part_(part) {}
+
+  int take(int leaf, int k, int left) {
+    const int n = next_inputs(left, kPairWindow);
+    blocks_ = in_blocks(n);
+    if (part_.args.rounded != nullptr) {
+      const RoundedPairs from = rounded_pairs(part_, order, leaf, k);
+      if constexpr (kByRows)
+        widen_rows<S>(a_strip_, kPairWindow, from, n, part_.rows);
       else
-        for (int p = 0; p < pairs; ++p) row[p] = from.begin[p * from.stride + r];
+        widen_columns<S>(a_strip_, from, n, part_.rows);
+    } else if constexpr (kByRows) {
+      fill_rounded_rows<S>(a_strip_, kPairWindow, part_.a(leaf, k), part_.args.a_row, n,
+                           part_.rows);
+    } else {
+      fill_rounded_columns<S>(a_strip_, part_.a(leaf, k), part_.args.a_k, n, part_.rows);
     }
-  } else if (args.a_k == 1) {
-    for (int r = 0; r < part.rows; ++r)
-      round_values<S>(strip + r * kTileWindow, a + r * args.a_row, n);
-  } else {
-    for (int r = 0; r < part.rows; ++r)
-      for (int i = 0; i < n; ++i)
-        strip[r * kTileWindow + i] = to_operand(a[r * args.a_row + i * args.a_k]);
+    w_ = pair_weights<S>(part_, leaf, k, n, kTileInputs, w_strip_);
+    return n;
   }
-  const int whole = in_blocks(n) * kPairBlock;
-  const int padded = quotient_up(part.rows, kTileRows) * kTileRows;
-  for (int r = 0; r < padded; ++r)
-    for (int i = r < part.rows ? n : 0; i < whole; ++i) strip[r * kTileWindow + i] = bf16{};
-}
 
-// Rows of two tiles and columns of two: four tiles of sums, numbers 0 to 3, of which those in the
-// first `row_tiles` count. T is the tile unit: its calls name tiles by number.
-template <class T>
-inline void extend_tiles(const bf16* a, const Bf16Pair* w, int blocks, int row_tiles, bool fresh,
-                         float* sums) {
-  constexpr int kLine = kPanel * static_cast<int>(sizeof(float));
-  constexpr int kRowBytes = kTileWindow * static_cast<int>(sizeof(bf16));
-  constexpr int kPairBytes = kPanel * static_cast<int>(sizeof(Bf16Pair));
-  const bool both = row_tiles > 1;
-  float* below = sums + kTileRows * kPanel;
-  if (fresh) {
-    T::template zero<0>();
-    T::template zero<1>();
-    T::template zero<2>();
-    T::template zero<3>();
-  } else {
-    T::template load<0>(sums, kLine);
-    T::template load<1>(sums + kTileColumns, kLine);
-    if (both) {
-      T::template load<2>(below, kLine);
-      T::template load<3>(below + kTileColumns, kLine);
-    }
+  NextWeights next_weights() const {
+    return weights_after(w_, blocks_ * kTileInputs / 2, w_strip_);
   }
-  for (int b = 0; b < blocks; ++b, a += kPairBlock, w += kPairBlock / 2 * kPanel) {
-    T::template load<4>(a, kRowBytes);
-    T::template load<6>(w, kPairBytes);
-    T::template load<7>(w + kTileColumns, kPairBytes);
-    T::template add_products<0, 4, 6>();
-    T::template add_products<1, 4, 7>();
-    if (both) {
-      T::template load<5>(a + kTileRows * kTileWindow, kRowBytes);
-      T::template add_products<2, 5, 6>();
-      T::template add_products<3, 5, 7>();
-    }
-  }
-  T::template store<0>(sums, kLine);
-  T::template store<1>(sums + kTileColumns, kLine);
-  if (both) {
-    T::template store<2>(below, kLine);
-    T::template store<3>(below + kTileColumns, kLine);
-  }
-}
 
-// As pair_product_task(); S is the vector set for what is not a product.
-template <class S, class T>
+  template <int R, int N, class... Next>
+  void extend(int row, int c, bool fresh, float* top, int merges, std::int64_t level,
+              Next&... ahead) const {
+    extend_chain_pairs<S, R, N, order>(a_strip_ + row * (kByRows ? kPairWindow : 1), kPairWindow,
+                                       w_ + c, blocks_, fresh, top, merges, level, ahead...);
+  }
+
+ private:
+  TaskPart part_;
+  int blocks_ = 0;
+  const Bf16Pair* w_ = nullptr;
+  alignas(64) float a_strip_[kTaskRows * kPairWindow];
+  alignas(64) Bf16Pair w_strip_[kPairWindow / 2 * kPanel];
+};
+
+// As product_task(). Packed weights are in pairs (PairPanel.hpp).
+template <class S>
 void tile_product_task(const ProductArgs& args, int row_begin, int row_end, int panel) {
-  alignas(64) bf16 a_strip[kTaskRows * kTileWindow];
-  alignas(64) Bf16Pair w_strip[kTileWindow / 2 * kPanel];
-  // Levels have whole tiles of rows: the rows beyond are sums of zeros.
-  alignas(64) float stack[kMaxTreeDepth * kLeafRows * kPanel];
-  const int rows = row_end - row_begin;
-  const int padded = quotient_up(rows, kTileRows) * kTileRows;
-  const int columns =
-      args.columns - panel * kPanel < kPanel ? args.columns - panel * kPanel : kPanel;
-  const std::int64_t level = std::int64_t{padded} * kPanel;
-  const TaskPart part{args, row_begin, rows, panel, columns};
-  T::configure();
-  if (args.accumulate) {
-    for (std::int64_t i = 0; i < level; ++i) stack[i] = 0.0f;
-    load_sums<S>(args, row_begin, rows, panel, stack);
-  }
-  float* top = stack;
-  for (int leaf = 0; leaf < args.leaves; ++leaf) {
-    const int k_total = leaf + 1 == args.leaves ? args.last_leaf_k : args.leaf_k;
-    for (int k0 = 0, n = 0; k0 < k_total; k0 += n) {
-      n = next_inputs(k_total - k0, kTileWindow);
-      const int blocks = in_blocks(n);
-      fill_tile_rows<S>(a_strip, part, leaf, k0, n);
-      const Bf16Pair* from = pair_weights<S>(part, leaf, k0, n, kPairBlock, w_strip);
-      const bool fresh = k0 == 0 && !args.accumulate;
-      for (int c = 0; c < columns; c += 2 * kTileColumns)
-        for (int row = 0; row < padded; row += 2 * kTileRows)
-          extend_tiles<T>(a_strip + row * kTileWindow, from + c, blocks,
-                          padded - row > kTileRows ? 2 : 1, fresh, top + row * kPanel + c);
-    }
-    for (int merges = args.program == nullptr ? 0 : args.program[leaf]; merges > 0; --merges) {
-      top -= level;
-      for (std::int64_t i = 0; i < level; i += 16)
-        S::store(top + i, S::add(S::load(top + i), S::load(top + level + i)));
-    }
-    top += level;
-  }
-  T::release();
-  // Without the rows beyond.
-  float* sums = stack;
-  for (int partial = 1; partial < args.partials; ++partial)
-    for (int i = 0; i < rows * kPanel; ++i)
-      sums[partial * rows * kPanel + i] = stack[partial * level + i];
-  if (args.fixed != nullptr)
-    add_fixed_sums<S>(args, row_begin, rows, panel, sums);
-  else
-    store_sums<S>(args, row_begin, rows, panel, sums);
+  order_of(args) == InputOrder::kByRows
+      ? panel_task<TileOperands<S, InputOrder::kByRows>>(args, row_begin, row_end, panel)
+      : panel_task<TileOperands<S, InputOrder::kByInputs>>(args, row_begin, row_end, panel);
 }
 
 }  // namespace taper::detail

@@ -8,6 +8,8 @@
 
 #if defined(__x86_64__)
 #include <xmmintrin.h>
+#elif !defined(__aarch64__)
+#error "How are denormals flushed on this processor? Results depend on it (doc/numerics.md)."
 #endif
 
 namespace taper {
@@ -21,16 +23,16 @@ inline FloatMode read_float_mode() {
   FloatMode mode;
 #if defined(__x86_64__)
   mode.bits = _mm_getcsr();
-#elif defined(__aarch64__)
+#else
   asm volatile("mrs %0, fpcr" : "=r"(mode.bits));
 #endif
   return mode;
 }
 
-inline void write_float_mode([[maybe_unused]] FloatMode mode) {
+inline void write_float_mode(FloatMode mode) {
 #if defined(__x86_64__)
   _mm_setcsr(static_cast<unsigned>(mode.bits));
-#elif defined(__aarch64__)
+#else
   asm volatile("msr fpcr, %0" ::"r"(mode.bits));
 #endif
 }

@@ -155,7 +155,7 @@ void Job::open_results(bool goes_on) {
   setup_.directory.remove_rollouts_after(done_);
   setup_.directory.remove_journal(recalls ? done_ : std::numeric_limits<std::int64_t>::max());
   if (done_ == 0) fs::remove(setup_.directory.best());  // of a run that this one replaces
-  log_ = std::make_unique<IterationLog>(setup_.directory, setup_.config, job_facts(ranks_), done_);
+  log_ = std::make_unique<IterationLog>(setup_.directory, setup_.config, run_facts(ranks_), done_);
   status_ = StatusFile(setup_.directory, total_);
   status_.write(RunState::kRunning, done_);
 }

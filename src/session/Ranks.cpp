@@ -13,6 +13,7 @@
 #include "comm/nccl/Communicator.hpp"
 #endif
 #include "device/Runtime.hpp"
+#include "kernels/Instructions.hpp"
 #include "session/LayoutChecks.hpp"
 #include "session/MemoryDomains.hpp"
 
@@ -80,6 +81,12 @@ std::map<std::string, std::string> job_facts(const Ranks& ranks) {
   return {{"ranks", std::to_string(ranks.size())},
           {"ranks_per_host", std::to_string(ranks.ranks_on_host())},
           {"threads_per_rank", std::to_string(host_threads())}};
+}
+
+std::map<std::string, std::string> run_facts(const Ranks& ranks) {
+  auto facts = job_facts(ranks);
+  facts["instructions"] = host_instructions().name;
+  return facts;
 }
 
 void require_equal(const Ranks& ranks, const std::string& what, const std::string& text) {

@@ -3,16 +3,20 @@
 
 #include <mpi.h>
 
+#include <algorithm>
 #include <array>
 #include <cstdint>
 #include <span>
+#include <string>
 #include <utility>
+#include <vector>
 
 #include "base/Error.hpp"
 #include "base/Fingerprint.hpp"
 #include "base/Log.hpp"
 #include "comm/Collectives.hpp"
 #include "device/Devices.hpp"
+#include "kernels/Instructions.hpp"
 
 namespace taper {
 namespace {
@@ -31,6 +35,19 @@ void require_same(const std::vector<int>& tp_degrees) {
   TAPER_VALIDATE(ends[0] == ~ends[1],
                  "ranks have read different tensor-parallel degrees (the run file, or an option, "
                  "is not the same on all hosts); give all ranks the same");
+}
+
+int number_of(const HostInstructions& instructions) {
+  return static_cast<int>(std::ranges::find(kInstructionSets, instructions.name) -
+                          kInstructionSets.begin());
+}
+
+// Of all ranks, in rank order: "avx512", or "avx2 to amx (of rank 0: avx2)".
+std::string names_of(const std::vector<int>& sets) {
+  const auto name = [](int set) { return std::string(kInstructionSets[set]); };
+  const auto [least, most] = std::ranges::minmax(sets);
+  if (least == most) return name(least);
+  return name(least) + " to " + name(most) + " (of rank 0: " + name(sets.front()) + ")";
 }
 
 // The GPU of a rank, in builds for GPUs.
@@ -53,12 +70,15 @@ Session::Session(int& argc, char**& argv)
   mpi_.watch(progress_);
 }
 
-void Session::report_threads() const {
-  std::vector<int> threads(static_cast<std::size_t>(mpi_.ranks()));
+void Session::report_processors() const {
+  const HostInstructions mine = host_instructions();
+  std::vector<int> threads(static_cast<std::size_t>(mpi_.ranks())), sets = threads;
   all_gather(ranks_->world(), threads, std::array{host_threads()});
-  TAPER_INFO(to_string(threads_, threads));
+  all_gather(ranks_->world(), sets, std::array{number_of(mine)});
+  TAPER_INFO(to_string(threads_, threads) << "; instructions: " << names_of(sets));
   if (mpi_.rank() != 0) return;
   for (const auto& text : thread_warnings(allowed_, threads)) TAPER_WARN(text);
+  if (!mine.refused.empty()) TAPER_WARN("instructions that are not used: " << mine.refused);
 }
 
 Ranks& Session::start(const std::vector<int>& tp_degrees, double hang_seconds,
@@ -76,7 +96,7 @@ Ranks& Session::start(const std::vector<int>& tp_degrees, double hang_seconds,
 #if defined(TAPER_CUDA)
   if (const std::string how = ranks_->connect_devices(); !how.empty()) TAPER_INFO(how);
 #endif
-  report_threads();
+  report_processors();
   return *ranks_;
 }
 

@@ -41,9 +41,10 @@ class Session {
                const std::string& directory, std::function<void(const std::string&)> on_hang = {});
 
  private:
-  // Logs how many threads the ranks compute with, and warns of hosts with too many. Collective over
-  // the world.
-  void report_threads() const;
+  // Logs with how many threads and which instructions the ranks compute, and warns of hosts with
+  // too many threads and of units that cannot be used. Throws Error if the environment asks for
+  // instructions that there are not. Collective over the world.
+  void report_processors() const;
 
   Progress progress_;
   std::unique_ptr<Watchdog> watchdog_;  // to the end: MPI_Finalize waits for the other ranks too

@@ -21,8 +21,6 @@ TEST_CASE("denormals are flushed until the mode of before is written again", "[f
   const float operand = product(0x1p-130f, 0x1p+20f);  // is denormal
   write_float_mode(before);
   CHECK(read_float_mode().bits == before.bits);
-#if defined(__x86_64__) || defined(__aarch64__)
   CHECK(result == 0.0f);
   CHECK(operand == 0.0f);
-#endif
 }

@@ -24,7 +24,7 @@ import tempfile
 import time
 from pathlib import Path
 
-from taper_tables import matrix_sizes, output_of, print_head, print_row, reading_rate
+from taper_tables import head_dim, matrix_sizes, output_of, print_head, print_row, reading_rate
 
 ROOT = Path(__file__).resolve().parents[2]
 PARTS = ["context", "batch", "parameters", "queue"]
@@ -69,9 +69,8 @@ class Bench:
     def keys_and_values(self):
         """Bytes of the cache of one position."""
         c = self.config
-        head = c.get("head_dim") or c["hidden_size"] // c["num_attention_heads"]
         bytes_of_a_number = 2 if self.options.cache_type == "bf16" else 4
-        return 2 * bytes_of_a_number * c["num_hidden_layers"] * c["num_key_value_heads"] * head
+        return 2 * bytes_of_a_number * c["num_hidden_layers"] * c["num_key_value_heads"] * head_dim(c)
 
     def context(self):
         contexts = self.options.contexts

@@ -49,11 +49,15 @@ def output_of(command, environment=None):
     return done.stdout
 
 
+def head_dim(config):
+    """Of a model with this config.json."""
+    return config.get("head_dim") or config["hidden_size"] // config["num_attention_heads"]
+
+
 def matrix_sizes(config):
     """How many numbers the matrices of all layers have, and that of the head, of a model with this config.json."""
     hidden, layers = config["hidden_size"], config["num_hidden_layers"]
-    head_dim = config.get("head_dim") or hidden // config["num_attention_heads"]
-    attention = 2 * hidden * head_dim * (config["num_attention_heads"] + config["num_key_value_heads"])
+    attention = 2 * hidden * head_dim(config) * (config["num_attention_heads"] + config["num_key_value_heads"])
     return layers * (attention + 3 * hidden * config["intermediate_size"]), config["vocab_size"] * hidden
 
 

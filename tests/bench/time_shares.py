@@ -26,9 +26,9 @@ PREFILL_ROWS, TRAINING_ROWS = 512, 2048  # of bench_model
 # Shares by names of functions, the first that is found; None: before measuring.
 SHARES = [
     (None, r"clear_page|\bconvert\b|read_piece|copy_user|page_fault"),
-    ("products", r"panel_task|product_task|store_sums|extend_|add_fixed_sums|load_sums"),
+    ("attention", r"attend|attention|chunk|finish_query|write_pages|page_scores|list_queries|extend_values"),
     ("rounding operands", r"round_values|round_pairs|fill_pairs|round_rows|round_outer"),
-    ("attention", r"attend|attention|chunk_softmax|merge_chunk|finish_query|write_pages|page_scores|list_queries"),
+    ("products", r"panel_task|product_task|store_sums|extend_|add_fixed_sums|load_sums"),
     ("waiting for the other threads", r"gomp"),
     ("other kernels", r"taper::detail::|taper::embed|Kokkos"),
     ("the rest", r""),

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "kernels/detail/HostRounding.hpp"
 
+#include <algorithm>
+
 #include "kernels/CheckOp.hpp"
 #include "kernels/detail/product_args.hpp"
 
@@ -9,14 +11,17 @@ using namespace taper::test;
 
 namespace {
 
-// Whether operands of a product are rounded before, with memory of so many floats.
+// Whether operands of a product are rounded before, with memory of so many floats, behind which
+// nothing is written.
 template <class Round>
 bool is_rounded(const Round& round, detail::ProductArgs args, std::int64_t floats,
                 Arithmetic arithmetic = Arithmetic::kBf16Dot) {
-  Floats memory(floats);
+  constexpr float kGuard = 7.0f;
+  Floats memory(floats + 64, kGuard);
   HostExec exec;
   exec.arithmetic = arithmetic;
   round(with_rounding(exec, memory.data(), floats), args);
+  CHECK(std::all_of(memory.begin() + floats, memory.end(), [](float x) { return x == kGuard; }));
   return args.rounded != nullptr;
 }
 
@@ -24,17 +29,24 @@ bool is_rounded(const Round& round, detail::ProductArgs args, std::int64_t float
 
 TEST_CASE("the memory that passes plan is enough to round operands before", "[host_ops]") {
   for (const int rows : {1, 2, 65, 128})
-    for (const int n : {1, 15, 16, 1024, 1039})
-      for (const int m : {1, 63, 64, 65, 4096}) {
-        if (n * detail::quotient_up(m, kPanelColumns) < 1024) continue;
-        INFO(rows << " rows, " << n << " x " << m);
-        const Floats a(std::int64_t{rows} * n), b(std::int64_t{rows} * m);
-        Floats gradient(std::int64_t{n} * m);
-        const detail::ProductArgs args =
-            detail::accumulate_outer_args(GradientView(gradient.data(), GradientType::kF32, n, m),
-                                          const_view(a, rows, n), const_view(b, rows, m));
-        CHECK(is_rounded(detail::round_outer, args, rounded_outer_floats(rows, n, m)));
-      }
+    for (const auto& [n, m] : {std::pair{1, 65536},
+                               {2, 65535},
+                               {15, 4480},
+                               {16, 4096},
+                               {17, 4095},
+                               {1024, 1},
+                               {1024, 64},
+                               {1039, 65}}) {
+      INFO(rows << " rows, " << n << " x " << m);
+      const Floats a(std::int64_t{rows} * n), b(std::int64_t{rows} * m);
+      Floats gradient(std::int64_t{n} * m);
+      const detail::ProductArgs args =
+          detail::accumulate_outer_args(GradientView(gradient.data(), GradientType::kF32, n, m),
+                                        const_view(a, rows, n), const_view(b, rows, m));
+      const std::int64_t floats = rounded_outer_floats(rows, n, m);
+      CHECK(is_rounded(detail::round_outer, args, floats));
+      CHECK_FALSE(is_rounded(detail::round_outer, args, floats / 2));
+    }
   const Floats x(512 * 66), stored(130 * 66);
   const PackedWeights w = pack(stored, 130, 66, WeightType::kBf16, PackOrder::kRowsAreColumns);
   const auto args_of = [&](int rows, Floats& y) {

@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Products of rounded operands: the bits of canonical/pair_chain.hpp and canonical/dot_chain.hpp on
+// Products of rounded operands: the bits of canonical/tile_chain.hpp and canonical/dot_chain.hpp on
 // the host, of canonical/tensor_core.hpp on tensor cores, whatever the number of rows, with and
 // without leaves, forward and backward.
 #include <functional>
 
 #include "kernels/canonical/dot_chain.hpp"
-#include "kernels/canonical/pair_chain.hpp"
 #include "kernels/canonical/product.hpp"
 #include "kernels/canonical/tensor_core.hpp"
+#include "kernels/canonical/tile_chain.hpp"
 #include "kernels/ops/Data.hpp"
 #include "kernels/ops/Op.hpp"
 #include "kernels/ops/ProductTimes.hpp"
@@ -55,7 +55,7 @@ Exec exec_of(const Setting& set) {
 }
 Chain chain_of(const Setting& set) {
   if (set.arithmetic == Arithmetic::kBf16Dot) return canonical::DotChain();
-  return canonical::PairChain();
+  return canonical::TileChain();
 }
 #endif
 
@@ -162,7 +162,10 @@ void compare(Report& report, Setting set) {
     compare_leaves(report, set, 192, 40, 16, 16, 16, 64);   // more waiting sums than registers
     compare_leaves(report, set, 1024, 3, 16, 16, 16, 512);  // in blocks of 64 rows
     compare_outer(report, set, 75, 136, 264);
-    // So many rows and panels that the host rounds before, with whole pairs and without.
+    // So many rows and panels that the host rounds before, with whole pairs and without, and more
+    // inputs than a task takes at a time.
+    compare_multiply(report, set, 350, 192, 600);
+    compare_outer(report, set, 600, 350, 192);
     compare_multiply(report, set, 350, 192, 34);
     compare_multiply(report, set, 350, 192, 33);
     compare_leaves(report, set, 350, 5, 24, 20, 6, 192);
