@@ -2,11 +2,19 @@
 #include "gpuemu/machine/Block.hpp"
 
 #include <algorithm>
+#include <iterator>
 #include <numeric>
 
 #include "gpuemu/machine/Warp.hpp"
 
 namespace taper::gpuemu {
+
+const std::uint8_t* HostMemory::find(std::uintptr_t address, std::size_t n) const {
+  const auto next = pieces.upper_bound(address);
+  if (next == pieces.begin()) return nullptr;
+  const auto& [start, bytes] = *std::prev(next);
+  return address - start + n <= bytes.size() ? bytes.data() + (address - start) : nullptr;
+}
 
 void LaneClocks::reset() {
   now_ = 1;

@@ -7,6 +7,7 @@
 #include <cstdint>
 #include <deque>
 #include <map>
+#include <memory>
 #include <random>
 #include <string>
 #include <vector>
@@ -23,6 +24,16 @@ struct Dim {
   std::uint64_t count() const { return std::uint64_t{x} * y * z; }
 };
 
+// What lay in memory of the host when a launch was queued that may read it. What the host has
+// written since is a fault; what operations from number `pending` on have written is not.
+struct HostMemory {
+  std::map<std::uintptr_t, std::vector<std::uint8_t>> pieces;  // by address
+  std::uint32_t pending = 0;
+
+  // nullptr if it is not known.
+  const std::uint8_t* find(std::uintptr_t address, std::size_t n) const;
+};
+
 // One launch of a kernel.
 struct Launch {
   const Program* program = nullptr;
@@ -31,6 +42,7 @@ struct Launch {
   std::uint32_t dynamic_shared = 0;
   std::vector<std::uint8_t> parameters;
   std::uint32_t number = 1;  // among the operations of the runtime
+  std::shared_ptr<const HostMemory> host;
 };
 
 // What a lane knows of the others of its warp: events up to those times have happened before.

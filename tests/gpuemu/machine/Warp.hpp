@@ -115,6 +115,7 @@ class Warp {
   // Lanes that must be at the instruction for it to happen.
   Mask needed(const Instruction& i, Mask here);
   std::uint8_t* lane_parameter(Frame& frame, std::int64_t offset, int lane);
+  void require_unchanged(Allocation& allocation, const std::uint8_t* memory, int n, int lane);
   void use(CheckedBytes& bytes, std::size_t offset, int lane, int n, Access access,
            const void* value, const std::uint8_t* memory);
 

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "gpuemu/runtime/Runtime.hpp"
 
+#include <algorithm>
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
@@ -136,6 +137,26 @@ bool Runtime::release(void* p) {
   return true;
 }
 
+// The pinned memory of the host that pointers among the parameters lead to, at most a MiB each.
+std::shared_ptr<const HostMemory> Runtime::read_host_memory(
+    const std::vector<std::uint8_t>& parameters) {
+  if (!settings.checks_host || !settings.checks.races) return nullptr;
+  constexpr std::size_t kMost = std::size_t{1} << 20;
+  auto host = std::make_shared<HostMemory>();
+  host->pending = queue.oldest_pending();
+  for (std::size_t at = 0; at + sizeof(std::uintptr_t) <= parameters.size();
+       at += sizeof(std::uintptr_t)) {
+    std::uintptr_t address = 0;
+    std::memcpy(&address, parameters.data() + at, sizeof address);
+    const Allocation* a = machine.memory.find(address, 1);
+    if (a == nullptr || a->kind != Allocation::Kind::kPinned) continue;
+    const auto* from = reinterpret_cast<const std::uint8_t*>(address);
+    const std::size_t bytes = std::min(kMost, a->bytes - (address - a->start));
+    host->pieces[address].assign(from, from + bytes);
+  }
+  return host->pieces.empty() ? nullptr : host;
+}
+
 cudaError_t Runtime::launch(const void* function, Dim grid, Dim block, void** arguments,
                             std::size_t shared, Stream* stream) {
   Launch l;
@@ -155,20 +176,22 @@ cudaError_t Runtime::launch(const void* function, Dim grid, Dim block, void** ar
     std::memcpy(l.parameters.data() + p.offset, arguments[k], static_cast<std::size_t>(p.bytes));
   }
   queue.add(*stream, {l.kernel->name, [this, l] {
-                        return [this, l](std::uint32_t number) {
-                          const DevicePool::Opened opened(pool);
-                          Launch now = l;
-                          now.number = number;
-                          const Statistics before = machine.statistics;
-                          machine.run(now);
-                          const Statistics& after = machine.statistics;
-                          KernelStatistics& s = statistics[now.kernel->name];
-                          ++s.launches;
-                          s.instructions += after.instructions - before.instructions;
-                          s.bytes_read += after.bytes_read - before.bytes_read;
-                          s.bytes_written += after.bytes_written - before.bytes_written;
-                          s.products += after.products - before.products;
-                        };
+                        return
+                            [this, l, host = read_host_memory(l.parameters)](std::uint32_t number) {
+                              const DevicePool::Opened opened(pool);
+                              Launch now = l;
+                              now.number = number;
+                              now.host = host;
+                              const Statistics before = machine.statistics;
+                              machine.run(now);
+                              const Statistics& after = machine.statistics;
+                              KernelStatistics& s = statistics[now.kernel->name];
+                              ++s.launches;
+                              s.instructions += after.instructions - before.instructions;
+                              s.bytes_read += after.bytes_read - before.bytes_read;
+                              s.bytes_written += after.bytes_written - before.bytes_written;
+                              s.products += after.products - before.products;
+                            };
                       }});
   return cudaSuccess;
 }

@@ -101,6 +101,7 @@ class Runtime {
  private:
   Runtime();
   ~Runtime();
+  std::shared_ptr<const HostMemory> read_host_memory(const std::vector<std::uint8_t>& parameters);
   void require_unchanged(const void* from, const std::vector<std::uint8_t>& before,
                          std::uint32_t pending);
   void use_bytes(void* at, std::size_t bytes, bool is_write, std::uint32_t number,

@@ -223,7 +223,23 @@ void reuse_pinned(bool waits) {
   wait();
 }
 
-// A kernel writes pinned memory that a copy reads after it: no fault, though the memory changes.
+// A kernel that reads pinned memory, which is written again before the kernel has run.
+void reuse_under_kernel(bool waits) {
+  int* host = nullptr;
+  CHECK(cudaMallocHost(reinterpret_cast<void**>(&host), 256));
+  int* on_device = device<int>(64);
+  cudaStream_t s;
+  CHECK(cudaStreamCreate(&s));
+  for (int k = 0; k < 8; ++k) {
+    if (waits) CHECK(cudaStreamSynchronize(s));
+    for (int i = 0; i < 32; ++i) host[i] = k;
+    load_from<<<1, 32, 0, s>>>(host, on_device);
+    host[32] = k;  // which the kernel does not read
+  }
+  wait();
+}
+
+// A kernel writes pinned memory that a copy and a kernel read after it: no fault, though the memory changes.
 void copy_after_kernel() {
   int *host = nullptr, *on_device = device<int>(64);
   CHECK(cudaMallocHost(reinterpret_cast<void**>(&host), 256));
@@ -232,6 +248,7 @@ void copy_after_kernel() {
   for (int k = 0; k < 8; ++k) {
     fill<<<2, 32, 0, s>>>(host, k);
     CHECK(cudaMemcpyAsync(on_device, host, 256, cudaMemcpyDeviceToDevice, s));
+    load_from<<<1, 32, 0, s>>>(host, on_device);
   }
   wait();
 }
@@ -338,6 +355,8 @@ const std::map<std::string, Case>& cases() {
       {"host-touch", [] { *static_cast<volatile int*>(zeros<int>(32)) = 1; }},
       {"clean-reuse", [] { reuse_pinned(true); }},
       {"reuse", [] { reuse_pinned(false); }},
+      {"clean-reuse-kernel", [] { reuse_under_kernel(true); }},
+      {"reuse-kernel", [] { reuse_under_kernel(false); }},
       {"clean-kernel-copy", copy_after_kernel},
       {"clean-streams", [] { two_streams(true); }},
       {"streams", [] { two_streams(false); }},
