@@ -118,23 +118,13 @@ RecordRow switch_row(const SwitchRecord& s) {
 RecordRow account_row(const GenerationReport& report) {
   const GenerationReview& r = *report.review;
   const std::int64_t best = *std::min_element(r.static_ns.begin(), r.static_ns.end());
-  std::int64_t lost = 0, forecasts = 0, below_low = 0, below_mean = 0, below_high = 0;
+  std::int64_t lost = 0;
   double lost_s = 0;
   for (const std::int64_t saved : r.saved_ns)
     if (saved < 0) {
       lost += 1;
       lost_s -= seconds(saved);
     }
-  // A forecast of staying can be held against the end only if nothing changed after it.
-  for (const ConsultationRecord& c : report.decisions) {
-    if (c.decision.prices.empty() || c.snapshot.layout != report.last_layout) continue;
-    const PriceRange& rest = c.decision.prices.front().rest;
-    const double end = report.seconds - seconds(c.snapshot.elapsed_ns);
-    forecasts += 1;
-    below_low += end < seconds(rest.low) ? 1 : 0;
-    below_mean += end < seconds(rest.mean) ? 1 : 0;
-    below_high += end < seconds(rest.high) ? 1 : 0;
-  }
   RecordRow row{{"measured_s", report.seconds},
                 {"replayed_s", seconds(r.replayed_ns)},
                 {"predicted_s", seconds(r.predicted_ns)},
@@ -144,10 +134,10 @@ RecordRow account_row(const GenerationReport& report) {
                 {"switches", std::ssize(r.saved_ns)},
                 {"false_triggers", lost},
                 {"false_loss_s", lost_s},
-                {"forecasts", forecasts},
-                {"below_low", below_low},
-                {"below_mean", below_mean},
-                {"below_high", below_high}};
+                {"forecasts", std::int64_t{r.forecasts.count}},
+                {"below_low", std::int64_t{r.forecasts.below_low}},
+                {"below_mean", std::int64_t{r.forecasts.below_mean}},
+                {"below_high", std::int64_t{r.forecasts.below_high}}};
   for (std::size_t i = 0; i < r.static_ns.size(); ++i)
     row.emplace_back("static_tp" + std::to_string(r.degrees[i]) + "_s", seconds(r.static_ns[i]));
   return row;

@@ -9,23 +9,30 @@
 namespace taper {
 namespace {
 
-// Holds each forecast against the end without the switches that came after it.
-void check_forecasts(GenerationAccount& g, const ReplayTrace& trace,
-                     const SimulatedMachine& machine) {
-  for (const RestForecast& f : g.adaptive.forecasts) {
-    std::vector<ReplaySwitch> before;
-    for (const SimulatedSwitch& s : g.adaptive.switches)
-      if (s.made.at_ns < f.at_ns) before.push_back(s.made);
-    const std::int64_t rest = replay_ns(trace, g.adaptive.first, before, machine) - f.at_ns;
-    ++g.forecasts;
-    g.below_low += rest < f.rest.low;
-    g.below_mean += rest < f.rest.mean;
-    g.below_high += rest < f.rest.high;
-  }
-}
-
 double ratio(std::int64_t part, std::int64_t whole) {
   return whole == 0 ? 0.0 : static_cast<double>(part) / static_cast<double>(whole);
+}
+
+// Holds each forecast against the end without the switches that came after it: a forecast is one of
+// staying, and those that no switch followed are mostly of generations that ended early. The
+// generation took made.time_ns, and `replayed_ns` in replay.
+ForecastFigures check_forecasts(const ReplayTrace& trace, const MadeGeneration& made,
+                                std::int64_t replayed_ns, const SimulatedMachine& machine) {
+  ForecastFigures figures;
+  std::vector<ReplaySwitch> before;
+  std::int64_t end_ns = -1;  // without the switches that are not in `before`
+  for (const RestForecast& f : made.forecasts) {
+    for (; before.size() < made.switches.size() && made.switches[before.size()].at_ns < f.at_ns;
+         end_ns = -1)
+      before.push_back(made.switches[before.size()]);
+    if (end_ns < 0)
+      end_ns = static_cast<std::int64_t>(
+          static_cast<double>(replay_ns(trace, made.first, before, machine)) *
+          ratio(made.time_ns, replayed_ns));
+    const std::int64_t rest = end_ns - f.at_ns;
+    figures += {1, rest < f.rest.low, rest < f.rest.mean, rest < f.rest.high};
+  }
+  return figures;
 }
 
 // The index of the smallest sum over a run.
@@ -56,32 +63,41 @@ std::vector<GenerationAccount> account(std::span<const ReplayTrace> traces,
     const std::int64_t myopic_ns = simulate(myopic, myopic_options, trace, machine).time_ns;
     if (played++ < options.warm_up) continue;
     const Layout any = Layout::uniform(degrees.front(), chain);
-    GenerationAccount g{trace.work.iteration, adaptive, myopic_ns, {}, {},
-                        {0, any, {}},         0,        0,         0,  0};
+    GenerationAccount g{trace.work.iteration, adaptive, myopic_ns, {}, {}, {0, any, {}}, {}};
     if (options.grid > 0) {
       g.rule_ns = rules.times(trace);
       g.oracle = best_plan(trace, degrees, chain, machine, planner.consult_ns, options.grid);
     }
     for (const int tp : degrees)
       g.static_ns.push_back(replay_ns(trace, Layout::uniform(tp, chain), {}, machine));
-    check_forecasts(g, trace, machine);
+    MadeGeneration made{adaptive.first, {}, adaptive.time_ns, adaptive.forecasts};
+    for (const SimulatedSwitch& s : adaptive.switches) made.switches.push_back(s.made);
+    g.forecasts = check_forecasts(trace, made, adaptive.time_ns, machine);
     list.push_back(std::move(g));
   }
   return list;
 }
 
-GenerationReview review(const ReplayTrace& trace, const Layout& first,
-                        const std::vector<ReplaySwitch>& made, const std::vector<int>& degrees,
-                        const DivisorChain& chain, const SimulatedMachine& machine,
-                        std::int64_t consult_ns, int grid) {
+ForecastFigures& ForecastFigures::operator+=(const ForecastFigures& other) {
+  count += other.count;
+  below_low += other.below_low;
+  below_mean += other.below_mean;
+  below_high += other.below_high;
+  return *this;
+}
+
+GenerationReview review(const ReplayTrace& trace, const MadeGeneration& made,
+                        const std::vector<int>& degrees, const DivisorChain& chain,
+                        const SimulatedMachine& machine, std::int64_t consult_ns, int grid) {
   GenerationReview r;
-  r.stayed_ns = replay_ns(trace, first, {}, machine);
-  r.replayed_ns = replay_ns(trace, first, made, machine);
+  r.stayed_ns = replay_ns(trace, made.first, {}, machine);
+  r.replayed_ns = replay_ns(trace, made.first, made.switches, machine);
   r.degrees = degrees;
   for (const int tp : degrees)
     r.static_ns.push_back(replay_ns(trace, Layout::uniform(tp, chain), {}, machine));
   r.oracle_ns = best_plan(trace, degrees, chain, machine, consult_ns, grid).time_ns;
-  r.saved_ns = savings(trace, first, made, r.replayed_ns, machine);
+  r.saved_ns = savings(trace, made.first, made.switches, r.replayed_ns, machine);
+  r.forecasts = check_forecasts(trace, made, r.replayed_ns, machine);
   return r;
 }
 
@@ -112,9 +128,6 @@ void add_run(AccountSummary& summary, std::span<const GenerationAccount> run) {
       summary.false_loss_ns -= s.saved_ns;
     }
     summary.forecasts += g.forecasts;
-    summary.below_low += g.below_low;
-    summary.below_mean += g.below_mean;
-    summary.below_high += g.below_high;
   }
   std::sort(summary.slower.begin(), summary.slower.end());
 }

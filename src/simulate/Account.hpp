@@ -12,6 +12,14 @@
 
 namespace taper {
 
+// Forecasts of the time to the last sequence, and how many of them came true below the lower and
+// upper quantile and the mean.
+struct ForecastFigures {
+  int count = 0, below_low = 0, below_mean = 0, below_high = 0;
+
+  ForecastFigures& operator+=(const ForecastFigures& other);
+};
+
 struct GenerationAccount {
   std::int64_t iteration = 0;
   SimulatedGeneration adaptive;
@@ -19,9 +27,7 @@ struct GenerationAccount {
   std::vector<std::int64_t> static_ns;  // by degree
   std::vector<std::int64_t> rule_ns;    // by fixed rule; empty without them
   OracleResult oracle;
-  // Forecasts of the time to the last sequence, and how many of them came true below the lower and
-  // upper quantile and the mean.
-  int forecasts = 0, below_low = 0, below_mean = 0, below_high = 0;
+  ForecastFigures forecasts;
 };
 
 struct AccountOptions {
@@ -36,7 +42,15 @@ std::vector<GenerationAccount> account(std::span<const ReplayTrace> traces,
                                        const SimulatedMachine& machine,
                                        const AccountOptions& options);
 
-// What a generation that took place was worth: replayed with its true lengths.
+// A generation that took place: layouts, time, and forecasts of staying.
+struct MadeGeneration {
+  Layout first;
+  std::vector<ReplaySwitch> switches;
+  std::int64_t time_ns = 0;
+  std::vector<RestForecast> forecasts;
+};
+
+// What it was worth: replayed with its true lengths.
 struct GenerationReview {
   std::int64_t replayed_ns = 0;  // with the switches that were made
   // The same, scaled by how much slower than the profile the generations before it were; review()
@@ -47,11 +61,11 @@ struct GenerationReview {
   std::vector<std::int64_t> static_ns;  // by degree
   std::int64_t oracle_ns = 0;
   std::vector<std::int64_t> saved_ns;  // by switch, against none from there on
+  ForecastFigures forecasts;
 };
-GenerationReview review(const ReplayTrace& trace, const Layout& first,
-                        const std::vector<ReplaySwitch>& made, const std::vector<int>& degrees,
-                        const DivisorChain& chain, const SimulatedMachine& machine,
-                        std::int64_t consult_ns, int grid = 32);
+GenerationReview review(const ReplayTrace& trace, const MadeGeneration& made,
+                        const std::vector<int>& degrees, const DivisorChain& chain,
+                        const SimulatedMachine& machine, std::int64_t consult_ns, int grid = 32);
 
 // Sums over generations of one or more runs. Gains are against the static layout that is best over
 // the whole run.
@@ -70,7 +84,7 @@ struct AccountSummary {
   std::int64_t false_loss_ns = 0;
   int missed = 0;              // generations with room of which less than half was realized
   std::vector<double> slower;  // than the best static layout, share, by generation, ascending
-  int forecasts = 0, below_low = 0, below_mean = 0, below_high = 0;
+  ForecastFigures forecasts;
 
   double share() const;  // of the oracle's gain
   double myopic_share() const;

@@ -62,10 +62,10 @@ OrderedJson to_json(const ReplayResult& result, std::size_t run, const Generatio
     line["oracle_switches"].push_back({{"at_ns", s.at_ns},
                                        {"layout", to_string(s.layout)},
                                        {"repack", s.repack == Repack::kYes}});
-  line["forecasts"] = {{"count", g.forecasts},
-                       {"below_low", g.below_low},
-                       {"below_mean", g.below_mean},
-                       {"below_high", g.below_high}};
+  line["forecasts"] = {{"count", g.forecasts.count},
+                       {"below_low", g.forecasts.below_low},
+                       {"below_mean", g.forecasts.below_mean},
+                       {"below_high", g.forecasts.below_high}};
   return line;
 }
 
@@ -269,7 +269,7 @@ std::string to_table(const std::vector<ReplayResult>& results) {
     const AccountSummary& s = r.summary;
     const auto percent = [](double x) { return 100.0 * x; };
     const double all = static_cast<double>(std::max<std::int64_t>(1, s.static_ns));
-    const double n = std::max(1, s.forecasts);
+    const double n = std::max(1, s.forecasts.count);
     table += format_text(
         "%-*s %6d %6.2f%% %6.2f%% %6.1f%% %6.1f%% %6.1f%% %8d %6d %6d %7.3f%% %7.2f%% "
         "%4.0f/%.0f%%\n",
@@ -277,7 +277,8 @@ std::string to_table(const std::vector<ReplayResult>& results) {
         percent(static_cast<double>(s.static_ns - s.adaptive_ns) / all),
         percent(static_cast<double>(s.room_ns) / all), percent(s.share()), percent(s.rule_share()),
         percent(s.myopic_share()), s.switches, s.false_triggers, s.missed, percent(s.mean_slower()),
-        percent(s.slower_quantile(95)), percent(s.below_low / n), percent(s.below_high / n));
+        percent(s.slower_quantile(95)), percent(s.forecasts.below_low / n),
+        percent(s.forecasts.below_high / n));
   }
   return table + kLegend;
 }
