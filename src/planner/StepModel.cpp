@@ -45,6 +45,7 @@ std::int64_t StepCurve::Line::at(std::int64_t context) const {
 
 StepCurve::StepCurve(std::span<const StepSample> samples, std::span<const StepSample> verify) {
   token_shares_.fill(kRatioOne);
+  factors_.fill(kRatioOne);
   std::map<int, std::vector<Knot>> lines;
   for (const StepSample& s : samples)
     if (s.new_tokens == s.sequences)
@@ -127,7 +128,7 @@ std::int64_t StepCurve::decode_ns(int sequences, std::int64_t context) const {
   const std::int64_t mean = context * kContextUnit / sequences;
   const std::int64_t ns =
       sequences < kTable ? table_[sequences].at(mean) : between(lines_, sequences, mean);
-  return std::max<std::int64_t>(1, ns * factor_ >> kRatioBits);
+  return std::max<std::int64_t>(1, ns * factor(sequences) >> kRatioBits);
 }
 
 // Between two knots times are those in the middle: a long way may cross several.
@@ -152,7 +153,7 @@ std::int64_t StepCurve::tokens_ns(int sequences, std::int64_t context, std::int6
 
 std::int64_t StepCurve::prefill_ns(std::int64_t rows, std::int64_t context) const {
   if (rows <= 0) return 0;
-  return between(prefill_, rows, context * kContextUnit) * factor_ >> kRatioBits;
+  return between(prefill_, rows, context * kContextUnit) * prompt_factor_ >> kRatioBits;
 }
 
 // Between batches that were measured, at the same number of guesses; outside, as at the nearest.
@@ -174,7 +175,7 @@ std::int64_t StepCurve::verify_ns(int sequences, int drafted, std::int64_t conte
     const Verified &a = verified_[i - 1], &b = verified_[i];
     ns = linear(sequences, a.sequences, extra(a), b.sequences, extra(b));
   }
-  return std::max<std::int64_t>(0, ns) * factor_ >> kRatioBits;
+  return std::max<std::int64_t>(0, ns) * factor(sequences) >> kRatioBits;
 }
 
 // With drafts cut at a length, a step of n sequences has n (1 + d) rows, d the guesses of a
@@ -204,10 +205,12 @@ std::int64_t StepCurve::share_of(int sequences) const {
 void StepCurve::set_drafts(const DraftTable& drafts) {
   drafts_ = drafts;
   // Without what has been learned of the machine: a share is the same before and after.
-  const std::int64_t factor = std::exchange(factor_, kRatioOne);
+  Factors factors;
+  factors.fill(kRatioOne);
+  std::swap(factors, factors_);
   for (int i = 0; i < kLengthBuckets; ++i)
     token_shares_[i] = drafts.empty() ? kRatioOne : share_of(i == 0 ? 1 : 3 << (i - 1));
-  factor_ = factor;
+  factors_ = factors;
 }
 
 StepModel::StepModel(const LatencyProfile& profile) : ranks_per_node_(profile.ranks_per_node) {
@@ -234,16 +237,20 @@ const StepCurve& StepModel::curve(int tp, PairClass pair) const {
   return at->second;
 }
 
-// What slows one degree mostly slows them all: the common factor follows within a generation, what
+// What slows some steps mostly slows them all: the common factor follows within a generation, what
 // a degree has of its own over many. Otherwise the degree in use would look slow beside those that
-// nothing was seen of.
-void StepModel::observe(int tp, int speed) {
-  if (speed <= 0) return;
-  std::int64_t& own = own_.try_emplace(tp, kFactorOne).first->second;
+// nothing was seen of. By the number of sequences, since it is not the same for all: a replica
+// whose neighbors have nothing left to do has caches and memory for itself. A factor of the degree
+// alone would compare the large batches of small groups with the small ones of large groups.
+void StepModel::observe(int tp, int sequences, int speed) {
+  if (speed <= 0 || sequences <= 0) return;
+  const int bucket = length_bucket(sequences);
+  std::int64_t& own = own_.try_emplace({tp, bucket}, kFactorOne).first->second;
   // The leader's prediction contains the factor learned so far.
-  const std::int64_t seen = total(tp) * std::clamp(speed, kRatioOne / 2, 2 * kRatioOne) / kRatioOne;
+  const std::int64_t seen =
+      total(tp, bucket) * std::clamp(speed, kRatioOne / 2, 2 * kRatioOne) / kRatioOne;
   common_ = bounded(common_ + (seen * kFactorOne / own - common_) / 16);
-  own = bounded(own + (seen * kFactorOne / common_ - own) / 256);
+  own = bounded(own + (seen * kFactorOne / common_ - own) / 64);
   apply();
 }
 
@@ -263,21 +270,26 @@ void StepModel::learn(std::int64_t measured_ns, std::int64_t expected_ns) {
   scale_ = bounded(scale_ + (seen - scale_) / (generations_ + 1));
 }
 
-std::int64_t StepModel::total(int tp) const {
-  const auto at = own_.find(tp);
+std::int64_t StepModel::total(int tp, int bucket) const {
+  const auto at = own_.find({tp, bucket});
   return at == own_.end() ? common_ : bounded(common_ * at->second / kFactorOne);
 }
 
 void StepModel::apply() {
-  for (auto& [key, curve] : curves_) curve.set_factor(factor(key.first));
+  for (auto& [key, curve] : curves_) {
+    StepCurve::Factors factors;
+    for (int bucket = 0; bucket < kLengthBuckets; ++bucket)
+      factors[bucket] = total(key.first, bucket) / kInRatio;
+    curve.set_factors(factors, common_ / kInRatio);
+  }
 }
 
 int StepModel::scale() const {
   return static_cast<int>(scale_ / kInRatio);
 }
 
-int StepModel::factor(int tp) const {
-  return static_cast<int>(total(tp) / kInRatio);
+int StepModel::factor(int tp, int sequences) const {
+  return static_cast<int>(total(tp, length_bucket(sequences)) / kInRatio);
 }
 
 std::string StepModel::save() const {
@@ -286,8 +298,9 @@ std::string StepModel::save() const {
   out.value(common_);
   out.value(scale_);
   out.value(generations_);
-  for (const auto& [tp, factor] : own_) {
-    out.value(std::int64_t{tp});
+  for (const auto& [key, factor] : own_) {
+    out.value(std::int64_t{key.first});
+    out.value(std::int64_t{key.second});
     out.value(factor);
   }
   return bytes;
@@ -301,7 +314,8 @@ void StepModel::load(std::string_view bytes) {
   own_.clear();
   while (!in.done()) {
     const auto tp = static_cast<int>(in.value<std::int64_t>());
-    own_[tp] = bounded(in.value<std::int64_t>());
+    const auto bucket = static_cast<int>(in.value<std::int64_t>());
+    own_[{tp, bucket}] = bounded(in.value<std::int64_t>());
   }
   TAPER_VALIDATE(common_ == bounded(common_) && scale_ == bounded(scale_) && generations_ >= 0 &&
                      generations_ < kScaleMemory,

@@ -49,8 +49,13 @@ class StepCurve {
            prefill_ns(new_tokens - sequences, context / std::max(1, sequences));
   }
 
-  // Multiplies all times by factor / kRatioOne.
-  void set_factor(int factor) { factor_ = factor; }
+  // Multiplies the times of steps by factors / kRatioOne: those of batches by their
+  // length_bucket(), what rows of prompts add by another one.
+  using Factors = std::array<std::int64_t, kLengthBuckets>;
+  void set_factors(const Factors& of_batches, std::int64_t of_prompts) {
+    factors_ = of_batches;
+    prompt_factor_ = of_prompts;
+  }
   void set_drafts(const DraftTable& drafts);
   // What replicas would report of steps of so many sequences.
   DraftShares drafts(int sequences) const { return drafts_.shares(sequences); }
@@ -73,6 +78,7 @@ class StepCurve {
     std::vector<Line> lines;
   };
 
+  std::int64_t factor(int sequences) const { return factors_[length_bucket(sequences)]; }
   std::int64_t token_share(int sequences) const {
     return sequences <= 0 ? kRatioOne : token_shares_[length_bucket(sequences)];
   }
@@ -86,7 +92,8 @@ class StepCurve {
   std::vector<Line> table_;         // [sequences], for all batches below kTable
   std::vector<Line> prefill_;       // what prompt rows add; starts with no rows
   std::vector<Verified> verified_;  // by ascending sequences
-  std::int64_t factor_ = kRatioOne;
+  Factors factors_;
+  std::int64_t prompt_factor_ = kRatioOne;
   DraftTable drafts_;
   std::array<std::int64_t, kLengthBuckets> token_shares_;  // of a step, in 1/kRatioOne
 };
@@ -109,29 +116,30 @@ class StepModel {
   // Time of a generation by what the profile says of it, in 1/kRatioOne.
   int scale() const;
 
-  // Takes in the measured / predicted ratio of one degree (ReplicaSnapshot::speed):
-  // moving averages, never outside [3/4, 4/3].
-  void observe(int tp, int speed);
+  // Takes in the measured / predicted ratio of replicas of one degree with so many sequences
+  // (ReplicaSnapshot::speed): moving averages, never outside [3/4, 4/3].
+  void observe(int tp, int sequences, int speed);
   // How far drafts reach, which decides what a token costs.
   const DraftTable& drafts() const { return drafts_; }
   void set_drafts(const DraftTable& drafts);
 
-  // Learned factor of a degree, in 1/kRatioOne.
-  int factor(int tp) const;
+  // Learned factor of steps of a degree with so many sequences, in 1/kRatioOne.
+  int factor(int tp, int sequences) const;
 
   // 8-byte integers (ByteWriter). load() throws Error if they are damaged.
   std::string save() const;
   void load(std::string_view bytes);
 
  private:
-  std::int64_t total(int tp) const;
+  std::int64_t total(int tp, int bucket) const;
   void apply();
 
   std::map<std::pair<int, PairClass>, StepCurve> curves_;
-  // Factors in 1/2^20: of all degrees, now and in whole generations, and what a degree has besides.
+  // Factors in 1/2^20: of all steps, now and in whole generations, and what steps of a degree and a
+  // length_bucket() of sequences have besides.
   std::int64_t common_ = std::int64_t{1} << 20, scale_ = common_;
   std::int64_t generations_ = 0;  // that scale_ has seen, up to kScaleMemory
-  std::map<int, std::int64_t> own_;
+  std::map<std::pair<int, int>, std::int64_t> own_;
   DraftTable drafts_;
   int ranks_per_node_ = 1;
 };

@@ -16,7 +16,11 @@ namespace {
 
 constexpr int kShortContext = 16;  // per sequence, the shortest of the coarse grid: a short prompt
 constexpr double kNearest = 1.2;   // points closer than this factor on an axis are one
-constexpr int kLineContexts = 3, kPromptContexts = 2;
+// Of a line of one batch in the coarse grid: enough to see that times grow faster once keys and
+// values no longer stay in caches, which happens between the points if there are three.
+constexpr int kLineContexts = 5;
+constexpr int kAddedLineContexts = 3, kPromptContexts = 2;
+
 constexpr int kVerifiedBatches[] = {1, 4, 16};
 
 template <class T>
@@ -226,7 +230,7 @@ std::vector<StepShape> refine(const std::vector<StepSample>& samples, const Poin
     if (error.axis == GridAxis::kContext)
       fresh.push_back({here.new_tokens, here.sequences, std::llround(middle * here.sequences)});
     else if (error.axis == GridAxis::kBatch)
-      add_contexts(fresh, rounded, rounded, kLineContexts, limits);
+      add_contexts(fresh, rounded, rounded, kAddedLineContexts, limits);
     else
       add_contexts(fresh, rounded + 1, 1, kPromptContexts, limits);
   }

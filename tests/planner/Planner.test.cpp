@@ -270,7 +270,7 @@ TEST_CASE("a state is saved in the form that checkpoints have") {
   std::vector<std::int64_t> words;
   for (ByteReader in(bytes); !in.done();) words.push_back(in.value<std::int64_t>());
   const std::int64_t one = 1 << 20, bins = 63 + 14 * 64, limit = workload(8).max_new_tokens;
-  std::vector<std::int64_t> expected{6, 3, one, one, 0, 3 + 2 * bins, limit, 0, 0};
+  std::vector<std::int64_t> expected{7, 3, one, one, 0, 3 + 2 * bins, limit, 0, 0};
   expected.insert(expected.end(), 2 * bins, 0);                  // lengths
   expected.insert(expected.end(), {8, 0, 0, 7, 0, 0, 0, 0, 0});  // budget
   expected.insert(expected.end(), {0, 4, 1, -1, 0, 0, 4, 0, 1, 1, 2, 2, 0, 0});

@@ -157,28 +157,50 @@ TEST_CASE("the learned factor follows the measured speed within bounds") {
   const auto time = [&] { return model.curve(2, PairClass::kSameNode).decode_ns(8, 800); };
   const auto before = time();
   // The leader divides by the corrected prediction, so the ratio falls to 1 as the factor rises.
-  for (int i = 0; i < 600; ++i) model.observe(2, 1024 * 1126 / model.factor(2));
-  CHECK(std::abs(model.factor(2) - 1126) <= 3);
-  CHECK(std::abs(time() * 1024 / model.factor(2) - before) < 200);
-  for (int i = 0; i < 600; ++i) model.observe(2, 65535);
-  CHECK(model.factor(2) == 1024 * 4 / 3);
+  for (int i = 0; i < 600; ++i) model.observe(2, 8, 1024 * 1126 / model.factor(2, 8));
+  CHECK(std::abs(model.factor(2, 8) - 1126) <= 3);
+  CHECK(std::abs(time() * 1024 / model.factor(2, 8) - before) < 200);
+  for (int i = 0; i < 600; ++i) model.observe(2, 8, 65535);
+  CHECK(model.factor(2, 8) == 1024 * 4 / 3);
   StepModel copy(test::synthetic_profile(test::small_model_tcp(), {1, 2}));
   copy.load(model.save());
-  CHECK(copy.factor(2) == model.factor(2));
+  CHECK(copy.factor(2, 8) == model.factor(2, 8));
   CHECK_THROWS_AS(copy.load(std::string(8, 0)), Error);
 }
 
 TEST_CASE("what slows one degree slows them all, at first; a lasting difference is its own") {
   StepModel model(test::synthetic_profile(test::small_model_tcp(), {1, 2}));
   const auto observe = [&](int tp, int truth) {
-    model.observe(tp, 1024 * truth / model.factor(tp));
+    model.observe(tp, 8, 1024 * truth / model.factor(tp, 8));
   };
   for (int i = 0; i < 60; ++i) observe(2, 1126);
-  CHECK(std::abs(model.factor(2) - 1126) < 12);
-  CHECK(model.factor(1) > 1024 + 60);
+  CHECK(std::abs(model.factor(2, 8) - 1126) < 12);
+  CHECK(model.factor(1, 8) > 1024 + 60);
   for (int i = 0; i < 4000; ++i) observe(i % 2 + 1, i % 2 == 0 ? 1024 : 1126);
-  CHECK(std::abs(model.factor(1) - 1024) < 12);
-  CHECK(std::abs(model.factor(2) - 1126) < 12);
+  CHECK(std::abs(model.factor(1, 8) - 1024) < 12);
+  CHECK(std::abs(model.factor(2, 8) - 1126) < 12);
+}
+
+TEST_CASE("what steps of few sequences have of their own says nothing of many") {
+  StepModel model(test::synthetic_profile(test::small_model_tcp(), {1, 2}));
+  // A replica alone is faster than beside others at work; a lasting difference.
+  for (int i = 0; i < 4000; ++i) {
+    const int sequences = i % 2 == 0 ? 1 : 40, truth = i % 2 == 0 ? 922 : 1024;
+    model.observe(1, sequences, 1024 * truth / model.factor(1, sequences));
+  }
+  CHECK(model.factor(1, 1) < 1024 * 92 / 100);
+  CHECK(model.factor(1, 40) > 1024 * 98 / 100);
+  const StepCurve& curve = model.curve(1, PairClass::kSameNode);
+  const StepModel plain(test::synthetic_profile(test::small_model_tcp(), {1, 2}));
+  const auto ratio = [&](int sequences) {
+    return static_cast<double>(curve.decode_ns(sequences, 100 * sequences)) /
+           static_cast<double>(
+               plain.curve(1, PairClass::kSameNode).decode_ns(sequences, 100 * sequences));
+  };
+  CHECK(std::abs(ratio(1) - 0.9) < 0.02);
+  CHECK(std::abs(ratio(33) - 1.0) < 0.02);  // of the same power of two as 40
+  // Whatever else was seen, nothing is known of the other degree.
+  CHECK(model.factor(2, 1) == model.factor(2, 40));
 }
 
 TEST_CASE("whole generations teach the scale, and each begins with it") {
@@ -190,13 +212,13 @@ TEST_CASE("whole generations teach the scale, and each begins with it") {
   for (int i = 0; i < 30; ++i) learn();
   CHECK(std::abs(model.scale() - 1024 * 110 / 100) <= 3);
   // What the steps of one generation say ends with it.
-  for (int i = 0; i < 200; ++i) model.observe(1, 1024 * 1024 / model.factor(1));
-  CHECK(model.factor(2) < 1024 * 102 / 100);
+  for (int i = 0; i < 200; ++i) model.observe(1, 8, 1024 * 1024 / model.factor(1, 8));
+  CHECK(model.factor(2, 8) < 1024 * 102 / 100);
   StepModel copy(test::synthetic_profile(test::small_model_tcp(), {1, 2}));
   copy.load(model.save());
   copy.begin();
   CHECK(copy.scale() == model.scale());
-  CHECK(std::abs(copy.factor(2) - copy.scale()) <= 1);
+  CHECK(std::abs(copy.factor(2, 8) - copy.scale()) <= 1);
   for (int i = 0; i < 30; ++i) model.learn(1000, 10);
   CHECK(model.scale() == 1024 * 4 / 3);
   const int before = model.scale();

@@ -14,7 +14,7 @@ namespace {
 
 // Sequences x scenarios of a search, so that few sequences are judged on more futures.
 constexpr int kMostDraws = 1024;
-constexpr std::int64_t kStateVersion = 6;
+constexpr std::int64_t kStateVersion = 7;
 constexpr std::size_t kWord = sizeof(std::int64_t);  // of which the saved state consists
 // Of one decision, as PlanSearch counts it: about half a millisecond.
 constexpr std::int64_t kSearchWork = 14336;
@@ -168,14 +168,20 @@ void Planner::State::observe(const Snapshot& now) {
   DraftTable drafts = steps.drafts();
   for (const ReplicaSnapshot& r : now.replicas) drafts.observe(r.running(), r.drafts);
   if (!(drafts == steps.drafts())) steps.set_drafts(drafts);
-  std::map<int, std::vector<int>> speeds;
-  for (std::size_t r = 0; r < now.replicas.size(); ++r)
-    if (now.replicas[r].speed > 0)
-      speeds[now.layout.groups()[r].tp].push_back(now.replicas[r].speed);
-  for (auto& [tp, list] : speeds) {
-    // The median, so that one disturbed replica does not count for its whole degree.
+  // By degree and power of two of sequences: speeds, and a number of sequences.
+  std::map<std::pair<int, int>, std::pair<std::vector<int>, int>> speeds;
+  for (std::size_t r = 0; r < now.replicas.size(); ++r) {
+    const int running = now.replicas[r].running();
+    if (now.replicas[r].speed == 0 || running == 0) continue;
+    auto& [list, sequences] = speeds[{now.layout.groups()[r].tp, length_bucket(running)}];
+    list.push_back(now.replicas[r].speed);
+    sequences = running;
+  }
+  for (auto& [key, seen] : speeds) {
+    // The median, so that one disturbed replica does not count for all.
+    auto& [list, sequences] = seen;
     std::nth_element(list.begin(), list.begin() + list.size() / 2, list.end());
-    steps.observe(tp, list[list.size() / 2]);
+    steps.observe(key.first, sequences, list[list.size() / 2]);
   }
   if (last.epoch == now.epoch && now.elapsed_ns > last.elapsed_ns) {
     std::int64_t expected = 0, ended = now.finished() - last.finished, at_risk = 0, growth = 0;
