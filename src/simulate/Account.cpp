@@ -13,23 +13,28 @@ double ratio(std::int64_t part, std::int64_t whole) {
   return whole == 0 ? 0.0 : static_cast<double>(part) / static_cast<double>(whole);
 }
 
+// When a replayed generation would have ended without each of its switches and all later ones,
+// which then saved so much of compared_ns, and its end with all of them.
+std::vector<std::int64_t> ends_without(const std::vector<std::int64_t>& saved_ns,
+                                       std::int64_t compared_ns, std::int64_t replayed_ns) {
+  std::vector<std::int64_t> ends;
+  for (const std::int64_t saved : saved_ns) ends.push_back(compared_ns + saved);
+  ends.push_back(replayed_ns);
+  return ends;
+}
+
 // Holds each forecast against the end without the switches that came after it: a forecast is one of
 // staying, and those that no switch followed are mostly of generations that ended early. The
-// generation took made.time_ns, and `replayed_ns` in replay.
-ForecastFigures check_forecasts(const ReplayTrace& trace, const MadeGeneration& made,
-                                std::int64_t replayed_ns, const SimulatedMachine& machine) {
+// generation took made.time_ns, and ends_ns.back() in replay.
+ForecastFigures check_forecasts(const MadeGeneration& made,
+                                const std::vector<std::int64_t>& ends_ns) {
   ForecastFigures figures;
-  std::vector<ReplaySwitch> before;
-  std::int64_t end_ns = -1;  // without the switches that are not in `before`
+  const double slowdown = ratio(made.time_ns, ends_ns.back());
+  std::size_t before = 0;  // switches
   for (const RestForecast& f : made.forecasts) {
-    for (; before.size() < made.switches.size() && made.switches[before.size()].at_ns < f.at_ns;
-         end_ns = -1)
-      before.push_back(made.switches[before.size()]);
-    if (end_ns < 0)
-      end_ns = static_cast<std::int64_t>(
-          static_cast<double>(replay_ns(trace, made.first, before, machine)) *
-          ratio(made.time_ns, replayed_ns));
-    const std::int64_t rest = end_ns - f.at_ns;
+    while (before < made.switches.size() && made.switches[before].at_ns < f.at_ns) ++before;
+    const std::int64_t rest =
+        static_cast<std::int64_t>(static_cast<double>(ends_ns[before]) * slowdown) - f.at_ns;
     figures += {1, rest < f.rest.low, rest < f.rest.mean, rest < f.rest.high};
   }
   return figures;
@@ -70,9 +75,14 @@ std::vector<GenerationAccount> account(std::span<const ReplayTrace> traces,
     }
     for (const int tp : degrees)
       g.static_ns.push_back(replay_ns(trace, Layout::uniform(tp, chain), {}, machine));
-    MadeGeneration made{adaptive.first, {}, adaptive.time_ns, adaptive.forecasts};
-    for (const SimulatedSwitch& s : adaptive.switches) made.switches.push_back(s.made);
-    g.forecasts = check_forecasts(trace, made, adaptive.time_ns, machine);
+    MadeGeneration made{adaptive.first, {}, 0, adaptive.forecasts};
+    std::vector<std::int64_t> saved_ns;
+    for (const SimulatedSwitch& s : adaptive.switches) {
+      made.switches.push_back(s.made);
+      saved_ns.push_back(s.saved_ns);
+    }
+    made.time_ns = replay_ns(trace, made.first, made.switches, machine);
+    g.forecasts = check_forecasts(made, ends_without(saved_ns, adaptive.time_ns, made.time_ns));
     list.push_back(std::move(g));
   }
   return list;
@@ -97,7 +107,7 @@ GenerationReview review(const ReplayTrace& trace, const MadeGeneration& made,
     r.static_ns.push_back(replay_ns(trace, Layout::uniform(tp, chain), {}, machine));
   r.oracle_ns = best_plan(trace, degrees, chain, machine, consult_ns, grid).time_ns;
   r.saved_ns = savings(trace, made.first, made.switches, r.replayed_ns, machine);
-  r.forecasts = check_forecasts(trace, made, r.replayed_ns, machine);
+  r.forecasts = check_forecasts(made, ends_without(r.saved_ns, r.replayed_ns, r.replayed_ns));
   return r;
 }
 

@@ -2,17 +2,25 @@
 #include "rollout/GenerationReviewer.hpp"
 
 #include <catch2/catch_test_macros.hpp>
+#include <vector>
 
 #include "support/synthetic_profile.hpp"
 
 using namespace taper;
 
-TEST_CASE("a generation is replayed with the changes that were done, in the planner's scale") {
-  const DivisorChain chain = DivisorChain::of(2);
+namespace {
+
+GenerationReviewer reviewer_on(const DivisorChain& chain) {
   PlannerOptions options;
   options.degrees = {1, 2};
-  GenerationReviewer reviewer(test::synthetic_profile(test::small_model_tcp(), {1, 2}), chain,
-                              options);
+  return {test::synthetic_profile(test::small_model_tcp(), options.degrees), chain, options};
+}
+
+}  // namespace
+
+TEST_CASE("a generation is replayed with the changes that were done, in the planner's scale") {
+  const DivisorChain chain = DivisorChain::of(2);
+  GenerationReviewer reviewer = reviewer_on(chain);
   // Short responses, and a long one that two ranks end sooner.
   std::vector<Outcome> outcomes;
   Workload work;
@@ -28,7 +36,7 @@ TEST_CASE("a generation is replayed with the changes that were done, in the plan
   CHECK(stayed.replayed_ns == stayed.stayed_ns);
   CHECK(stayed.predicted_ns == stayed.replayed_ns);
   CHECK(stayed.saved_ns.empty());
-  CHECK(stayed.degrees == options.degrees);
+  CHECK(stayed.degrees == std::vector{1, 2});
   CHECK(stayed.static_ns.front() == stayed.stayed_ns);
   CHECK(reviewer.review(report, work, outcomes, 2048).predicted_ns == 2 * stayed.replayed_ns);
 
@@ -46,10 +54,7 @@ TEST_CASE("a generation is replayed with the changes that were done, in the plan
 
 TEST_CASE("forecasts are held against the end without the changes after them") {
   const DivisorChain chain = DivisorChain::of(2);
-  PlannerOptions options;
-  options.degrees = {1, 2};
-  GenerationReviewer reviewer(test::synthetic_profile(test::small_model_tcp(), {1, 2}), chain,
-                              options);
+  GenerationReviewer reviewer = reviewer_on(chain);
   Workload work;
   work.sequences = 2;
   work.max_new_tokens = 4096;

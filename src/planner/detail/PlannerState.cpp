@@ -168,20 +168,15 @@ void Planner::State::observe(const Snapshot& now) {
   DraftTable drafts = steps.drafts();
   for (const ReplicaSnapshot& r : now.replicas) drafts.observe(r.running(), r.drafts);
   if (!(drafts == steps.drafts())) steps.set_drafts(drafts);
-  // By degree and power of two of sequences: speeds, and a number of sequences.
-  std::map<std::pair<int, int>, std::pair<std::vector<int>, int>> speeds;
-  for (std::size_t r = 0; r < now.replicas.size(); ++r) {
-    const int running = now.replicas[r].running();
-    if (now.replicas[r].speed == 0 || running == 0) continue;
-    auto& [list, sequences] = speeds[{now.layout.groups()[r].tp, length_bucket(running)}];
-    list.push_back(now.replicas[r].speed);
-    sequences = running;
-  }
-  for (auto& [key, seen] : speeds) {
+  std::map<std::pair<int, int>, std::vector<int>>
+      speeds;  // by degree and power of two of sequences
+  for (std::size_t r = 0; r < now.replicas.size(); ++r)
+    if (const int running = now.replicas[r].running(); now.replicas[r].speed > 0 && running > 0)
+      speeds[{now.layout.groups()[r].tp, length_bucket(running)}].push_back(now.replicas[r].speed);
+  for (auto& [key, list] : speeds) {
     // The median, so that one disturbed replica does not count for all.
-    auto& [list, sequences] = seen;
     std::nth_element(list.begin(), list.begin() + list.size() / 2, list.end());
-    steps.observe(key.first, sequences, list[list.size() / 2]);
+    steps.observe(key.first, 1 << key.second, list[list.size() / 2]);
   }
   if (last.epoch == now.epoch && now.elapsed_ns > last.elapsed_ns) {
     std::int64_t expected = 0, ended = now.finished() - last.finished, at_risk = 0, growth = 0;

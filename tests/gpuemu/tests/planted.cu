@@ -208,23 +208,9 @@ __global__ void add_one(int* out) {
 
 using Case = std::function<void()>;
 
-// A copy from pinned memory that is written again before the copy is over.
-void reuse_pinned(bool waits) {
-  int* host = nullptr;
-  CHECK(cudaMallocHost(reinterpret_cast<void**>(&host), 256));
-  int* on_device = device<int>(64);
-  cudaStream_t s;
-  CHECK(cudaStreamCreate(&s));
-  for (int k = 0; k < 8; ++k) {
-    if (waits) CHECK(cudaStreamSynchronize(s));
-    for (int i = 0; i < 64; ++i) host[i] = k;
-    CHECK(cudaMemcpyAsync(on_device, host, 256, cudaMemcpyHostToDevice, s));
-  }
-  wait();
-}
-
-// A kernel that reads pinned memory, which is written again before the kernel has run.
-void reuse_under_kernel(bool waits) {
+// Pinned memory that is written again before `read`, queued in a stream, is over.
+void reuse_pinned(bool waits,
+                  const std::function<void(int* host, int* on_device, cudaStream_t s)>& read) {
   int* host = nullptr;
   CHECK(cudaMallocHost(reinterpret_cast<void**>(&host), 256));
   int* on_device = device<int>(64);
@@ -233,10 +219,18 @@ void reuse_under_kernel(bool waits) {
   for (int k = 0; k < 8; ++k) {
     if (waits) CHECK(cudaStreamSynchronize(s));
     for (int i = 0; i < 32; ++i) host[i] = k;
-    load_from<<<1, 32, 0, s>>>(host, on_device);
-    host[32] = k;  // which the kernel does not read
+    read(host, on_device, s);
+    host[32] = k;  // which nothing reads
   }
   wait();
+}
+
+void copy_pinned(int* host, int* on_device, cudaStream_t s) {
+  CHECK(cudaMemcpyAsync(on_device, host, 128, cudaMemcpyHostToDevice, s));
+}
+
+void load_pinned(int* host, int* on_device, cudaStream_t s) {
+  load_from<<<1, 32, 0, s>>>(host, on_device);
 }
 
 // A kernel writes pinned memory that a copy and a kernel read after it: no fault, though the memory changes.
@@ -353,10 +347,10 @@ const std::map<std::string, Case>& cases() {
       {"deadlock", [] { half_a_barrier<<<1, 64>>>(device<int>(64)); }},
       {"absent-lane", [] { shuffle_from_absent<<<1, 32>>>(device<int>(32)); }},
       {"host-touch", [] { *static_cast<volatile int*>(zeros<int>(32)) = 1; }},
-      {"clean-reuse", [] { reuse_pinned(true); }},
-      {"reuse", [] { reuse_pinned(false); }},
-      {"clean-reuse-kernel", [] { reuse_under_kernel(true); }},
-      {"reuse-kernel", [] { reuse_under_kernel(false); }},
+      {"clean-reuse", [] { reuse_pinned(true, copy_pinned); }},
+      {"reuse", [] { reuse_pinned(false, copy_pinned); }},
+      {"clean-reuse-kernel", [] { reuse_pinned(true, load_pinned); }},
+      {"reuse-kernel", [] { reuse_pinned(false, load_pinned); }},
       {"clean-kernel-copy", copy_after_kernel},
       {"clean-streams", [] { two_streams(true); }},
       {"streams", [] { two_streams(false); }},
