@@ -5,6 +5,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -53,6 +54,12 @@ struct Decision {
   std::string reason;        // a short text for logs
   std::uint64_t hash = 0;    // of epoch, consultation and plan, to be compared between ranks
   bool pays = false;         // to carry out `plan` now, which only some modes do
+
+  // The forecast of the time to the last sequence in the present layout, whose price comes first.
+  std::optional<PriceRange> rest_of_staying() const {
+    if (prices.empty()) return std::nullopt;
+    return prices.front().rest;
+  }
 };
 
 // Exact state of one sequence at a meeting.

@@ -2,6 +2,7 @@
 #include "planner/StepModel.hpp"
 
 #include <algorithm>
+#include <limits>
 #include <numeric>
 #include <utility>
 
@@ -25,6 +26,12 @@ std::int64_t linear(std::int64_t x, std::int64_t x0, std::int64_t y0, std::int64
 std::int64_t beyond(std::int64_t x, std::int64_t x0, std::int64_t y0, std::int64_t x1,
                     std::int64_t y1) {
   return y1 + std::max<std::int64_t>(0, y1 - y0) * (x - x1) / (x1 - x0);
+}
+
+int median(std::vector<int>& list) {
+  const auto middle = list.begin() + std::ssize(list) / 2;
+  std::nth_element(list.begin(), middle, list.end());
+  return *middle;
 }
 
 std::int64_t bounded(std::int64_t factor) {
@@ -123,12 +130,14 @@ std::int64_t StepCurve::between(const std::vector<Line>& lines, std::int64_t row
   return law(rows, a.rows, a.at(context), b.rows, b.at(context));
 }
 
+std::int64_t StepCurve::measured_ns(int sequences, std::int64_t context) const {
+  const std::int64_t mean = context * kContextUnit / sequences;
+  return sequences < kTable ? table_[sequences].at(mean) : between(lines_, sequences, mean);
+}
+
 std::int64_t StepCurve::decode_ns(int sequences, std::int64_t context) const {
   if (sequences <= 0) return 0;
-  const std::int64_t mean = context * kContextUnit / sequences;
-  const std::int64_t ns =
-      sequences < kTable ? table_[sequences].at(mean) : between(lines_, sequences, mean);
-  return std::max<std::int64_t>(1, ns * factor(sequences) >> kRatioBits);
+  return std::max<std::int64_t>(1, scaled(sequences, measured_ns(sequences, context)));
 }
 
 // Between two knots times are those in the middle: a long way may cross several.
@@ -157,12 +166,13 @@ std::int64_t StepCurve::prefill_ns(std::int64_t rows, std::int64_t context) cons
 }
 
 // Between batches that were measured, at the same number of guesses; outside, as at the nearest.
-std::int64_t StepCurve::verify_ns(int sequences, int drafted, std::int64_t context) const {
+std::int64_t StepCurve::added_ns(int sequences, int drafted, std::int64_t context) const {
   if (sequences <= 0 || drafted <= 0) return 0;
   const std::int64_t mean = context / sequences;
   if (verified_.empty())
-    return std::max<std::int64_t>(0, decode_ns(sequences + drafted, mean * (sequences + drafted)) -
-                                         decode_ns(sequences, mean * sequences));
+    return std::max<std::int64_t>(0,
+                                  measured_ns(sequences + drafted, mean * (sequences + drafted)) -
+                                      measured_ns(sequences, mean * sequences));
   const auto extra = [&](const Verified& v) {
     return between(v.lines, drafted, mean * kContextUnit);
   };
@@ -175,18 +185,23 @@ std::int64_t StepCurve::verify_ns(int sequences, int drafted, std::int64_t conte
     const Verified &a = verified_[i - 1], &b = verified_[i];
     ns = linear(sequences, a.sequences, extra(a), b.sequences, extra(b));
   }
-  return std::max<std::int64_t>(0, ns) * factor(sequences) >> kRatioBits;
+  return std::max<std::int64_t>(0, ns);
+}
+
+std::int64_t StepCurve::verify_ns(int sequences, int drafted, std::int64_t context) const {
+  return scaled(sequences, added_ns(sequences, drafted, context));
 }
 
 // With drafts cut at a length, a step of n sequences has n (1 + d) rows, d the guesses of a
 // sequence, and gives n (1 + a) tokens, a the right ones: its time divided by 1 + a is that of a
 // token. A draft model has a round for each token of a draft: the longer they are, the more of its
-// time they take. Of a step's time at the middle of the contexts.
+// time they take. Of a step's time at the middle of the contexts, without what has been learned of
+// the machine: a share is the same before and after.
 std::int64_t StepCurve::share_of(int sequences) const {
   const DraftShares shares = drafts_.shares(sequences);
   const std::vector<Knot>& knots = table_[1].knots;
   const std::int64_t context = knots[knots.size() / 2].context * sequences / kContextUnit;
-  const std::int64_t plain = decode_ns(sequences, context);
+  const std::int64_t plain = std::max<std::int64_t>(1, measured_ns(sequences, context));
   const int all = std::accumulate(shares.drafted.begin(), shares.drafted.end(), 0);
   std::int64_t best = kRatioOne, drafted = 0, accepted = 0;
   for (int i = 0; i < DraftShares::kLengths && shares.drafted[i] > 0; ++i) {
@@ -194,7 +209,7 @@ std::int64_t StepCurve::share_of(int sequences) const {
     accepted += shares.accepted[i];
     const auto guesses = static_cast<int>((sequences * drafted + DraftShares::kShareOne - 1) /
                                           DraftShares::kShareOne);
-    std::int64_t ns = plain + verify_ns(sequences, guesses, context);
+    std::int64_t ns = plain + added_ns(sequences, guesses, context);
     ns += ns * shares.model / kRatioOne * drafted / all;
     best = std::min(best, ns * kRatioOne / plain * DraftShares::kShareOne /
                               (DraftShares::kShareOne + accepted));
@@ -204,13 +219,8 @@ std::int64_t StepCurve::share_of(int sequences) const {
 
 void StepCurve::set_drafts(const DraftTable& drafts) {
   drafts_ = drafts;
-  // Without what has been learned of the machine: a share is the same before and after.
-  Factors factors;
-  factors.fill(kRatioOne);
-  std::swap(factors, factors_);
   for (int i = 0; i < kLengthBuckets; ++i)
     token_shares_[i] = drafts.empty() ? kRatioOne : share_of(i == 0 ? 1 : 3 << (i - 1));
-  factors_ = factors;
 }
 
 StepModel::StepModel(const LatencyProfile& profile) : ranks_per_node_(profile.ranks_per_node) {
@@ -238,20 +248,40 @@ const StepCurve& StepModel::curve(int tp, PairClass pair) const {
 }
 
 // What slows some steps mostly slows them all: the common factor follows within a generation, what
-// a degree has of its own over many. Otherwise the degree in use would look slow beside those that
+// steps have of their own over many. Otherwise those in use would look slow beside those that
 // nothing was seen of. By the number of sequences, since it is not the same for all: a replica
 // whose neighbors have nothing left to do has caches and memory for itself. A factor of the degree
 // alone would compare the large batches of small groups with the small ones of large groups.
-void StepModel::observe(int tp, int sequences, int speed) {
-  if (speed <= 0 || sequences <= 0) return;
-  const int bucket = length_bucket(sequences);
-  std::int64_t& own = own_.try_emplace({tp, bucket}, kFactorOne).first->second;
-  // The leader's prediction contains the factor learned so far.
-  const std::int64_t seen =
-      total(tp, bucket) * std::clamp(speed, kRatioOne / 2, 2 * kRatioOne) / kRatioOne;
-  common_ = bounded(common_ + (seen * kFactorOne / own - common_) / 16);
-  own = bounded(own + (seen * kFactorOne / common_ - own) / 64);
+void StepModel::observe(std::span<const Speed> replicas) {
+  std::vector<int> all;
+  std::map<std::pair<int, int>, std::vector<int>> alike;
+  for (const Speed& r : replicas) {
+    if (r.ratio <= 0 || r.sequences <= 0) continue;
+    all.push_back(std::clamp(r.ratio, kRatioOne / 2, 2 * kRatioOne));
+    alike[{r.tp, length_bucket(r.sequences)}].push_back(all.back());
+  }
+  if (all.empty()) return;
+  // Medians, so that one disturbed replica does not count for all. Predictions contain the factors
+  // learned so far: ratios say how they should change.
+  const std::int64_t before = common_;
+  common_ = bounded(common_ + (common_ * median(all) / kRatioOne - common_) / 16);
+  for (auto& [key, ratios] : alike) {
+    std::int64_t& own = own_.try_emplace(key, kFactorOne).first->second;
+    const std::int64_t seen = own * median(ratios) / kRatioOne * before / common_;
+    own = bounded(own + (seen - own) / 64);
+  }
   apply();
+}
+
+// How slow all steps are stands in the common factors alone: steps that nothing was seen of are
+// taken for average ones.
+void StepModel::center() {
+  if (own_.empty()) return;
+  std::int64_t sum = 0;
+  for (const auto& [key, own] : own_) sum += own;
+  const std::int64_t mean = sum / std::ssize(own_);
+  for (auto& [key, own] : own_) own = bounded(own * kFactorOne / mean);
+  for (std::int64_t* factor : {&common_, &scale_}) *factor = bounded(*factor * mean / kFactorOne);
 }
 
 void StepModel::begin() {
@@ -268,6 +298,8 @@ void StepModel::learn(std::int64_t measured_ns, std::int64_t expected_ns) {
   const std::int64_t seen = scale_ * ratio / kRatioOne;
   generations_ = std::min(generations_ + 1, kScaleMemory - 1);
   scale_ = bounded(scale_ + (seen - scale_) / (generations_ + 1));
+  center();
+  apply();
 }
 
 std::int64_t StepModel::total(int tp, int bucket) const {
@@ -308,18 +340,23 @@ std::string StepModel::save() const {
 
 void StepModel::load(std::string_view bytes) {
   ByteReader in(bytes);
-  in.value(common_);
-  in.value(scale_);
-  in.value(generations_);
-  own_.clear();
+  const auto common = in.value<std::int64_t>(), scale = in.value<std::int64_t>(),
+             generations = in.value<std::int64_t>();
+  bool is_whole = common == bounded(common) && scale == bounded(scale) && generations >= 0 &&
+                  generations < kScaleMemory;
+  std::map<std::pair<int, int>, std::int64_t> own;
   while (!in.done()) {
-    const auto tp = static_cast<int>(in.value<std::int64_t>());
-    const auto bucket = static_cast<int>(in.value<std::int64_t>());
-    own_[{tp, bucket}] = bounded(in.value<std::int64_t>());
+    const auto tp = in.value<std::int64_t>(), bucket = in.value<std::int64_t>(),
+               factor = in.value<std::int64_t>();
+    is_whole = is_whole && tp >= 1 && tp <= std::numeric_limits<int>::max() && bucket >= 0 &&
+               bucket < kLengthBuckets && factor == bounded(factor);
+    own[{static_cast<int>(tp), static_cast<int>(bucket)}] = factor;
   }
-  TAPER_VALIDATE(common_ == bounded(common_) && scale_ == bounded(scale_) && generations_ >= 0 &&
-                     generations_ < kScaleMemory,
-                 "the saved step model is damaged");
+  TAPER_VALIDATE(is_whole, "the saved step model is damaged");
+  common_ = common;
+  scale_ = scale;
+  generations_ = generations;
+  own_ = std::move(own);
   apply();
 }
 

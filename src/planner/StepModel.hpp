@@ -78,7 +78,12 @@ class StepCurve {
     std::vector<Line> lines;
   };
 
-  std::int64_t factor(int sequences) const { return factors_[length_bucket(sequences)]; }
+  // decode_ns() and verify_ns() before factors.
+  std::int64_t measured_ns(int sequences, std::int64_t context) const;
+  std::int64_t added_ns(int sequences, int drafted, std::int64_t context) const;
+  std::int64_t scaled(int sequences, std::int64_t ns) const {
+    return sequences <= 0 ? 0 : ns * factors_[length_bucket(sequences)] >> kRatioBits;
+  }
   std::int64_t token_share(int sequences) const {
     return sequences <= 0 ? kRatioOne : token_shares_[length_bucket(sequences)];
   }
@@ -109,16 +114,24 @@ class StepModel {
     return curve(group.tp, pair_class(group.first, group.tp, ranks_per_node_));
   }
 
-  // Starts a generation: all degrees are as slow as whole generations of the past were.
+  // Starts a generation: all steps are as slow as whole generations of the past were, but for what
+  // those of a degree and a number of sequences have of their own.
   void begin();
-  // Ends one: its time as measured, and as predicted with the factors at its start.
+  // Ends one: its time as measured, and as predicted with the factors at its start of all steps
+  // and those at its end of some.
   void learn(std::int64_t measured_ns, std::int64_t expected_ns);
   // Time of a generation by what the profile says of it, in 1/kRatioOne.
   int scale() const;
 
-  // Takes in the measured / predicted ratio of replicas of one degree with so many sequences
-  // (ReplicaSnapshot::speed): moving averages, never outside [3/4, 4/3].
-  void observe(int tp, int sequences, int speed);
+  // Steps of a replica of a degree with so many sequences: measured by predicted time
+  // (ReplicaSnapshot::speed).
+  struct Speed {
+    int tp = 1;
+    int sequences = 0;
+    int ratio = 0;  // in 1/kRatioOne; 0: nothing measured
+  };
+  // Takes in those of all replicas at one moment: moving averages, never outside [3/4, 4/3].
+  void observe(std::span<const Speed> replicas);
   // How far drafts reach, which decides what a token costs.
   const DraftTable& drafts() const { return drafts_; }
   void set_drafts(const DraftTable& drafts);
@@ -132,6 +145,7 @@ class StepModel {
 
  private:
   std::int64_t total(int tp, int bucket) const;
+  void center();
   void apply();
 
   std::map<std::pair<int, PairClass>, StepCurve> curves_;

@@ -39,7 +39,7 @@ struct GridLimits {
   std::function<std::int64_t(int tokens, int batch)> max_context;  // below tokens: none
 };
 
-// The points every profile begins with: batches in steps of four, three contexts each from short to
+// The points every profile begins with: batches in steps of four, five contexts each from short to
 // as long as fits; prompt chunks of three sizes, alone and beside decoding sequences; small batches
 // with guesses.
 std::vector<StepShape> coarse_grid(const GridLimits& limits);

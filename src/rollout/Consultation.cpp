@@ -84,15 +84,19 @@ void Consultation::read_word(ControlWord word) {
   if ((word & kPlan) != 0) decided_ = word >> kHashShift;
 }
 
-// How long the leader's step took, beside what the planner expects of it.
+// How long the leader's step took, beside what the planner expects of it. Steps with rows of
+// prompts say little of those without.
 void Consultation::measure(const StepReport& report) {
   const std::int64_t now = clock_.nanoseconds();
   const int rows = report.decode_rows + report.prefill_rows;
   if (rows > 0) {
     const LayoutGroup& group = layout_.groups()[layout_.replica_of(ranks_.rank())];
     const int sequences = std::max(1, std::min(rows, report.running));
-    pace_.measure(now,
-                  planner_.step_ns(group, {rows, sequences, report.drafted_rows, report.context}));
+    const std::int64_t expected =
+        report.prefill_rows > 0
+            ? 0
+            : planner_.step_ns(group, {rows, sequences, report.drafted_rows, report.context});
+    pace_.measure(now, sequences, expected);
   }
   pace_.resume(now);
 }
@@ -134,7 +138,7 @@ bool Consultation::is_complete(bool idle) {
 
 void Consultation::post(const Engine& engine) {
   Posted mine{engine.snapshot(), clock_.nanoseconds(), switched_ns_, wants_stop_ ? 1 : 0};
-  mine.replica.speed = pace_.speed();
+  mine.replica.speed = pace_.speed(mine.replica.running());
   mine.replica.drafts = drafts_;
   std::vector<std::int64_t> words(kWords + (race_ == nullptr ? 0 : RaceNews::kWords));
   std::memcpy(words.data(), &mine, sizeof mine);

@@ -29,15 +29,19 @@ bool ConsultationPace::is_due(std::int64_t now) const {
   return static_cast<double>(cost_ + next) <= options_.largest_share * static_cast<double>(elapsed);
 }
 
-void ConsultationPace::measure(std::int64_t now, std::int64_t expected) {
+void ConsultationPace::measure(std::int64_t now, int sequences, std::int64_t expected) {
   ++steps_;
   if (expected <= 0) return;
+  if (const int bucket = length_bucket(sequences); bucket != bucket_) {
+    bucket_ = bucket;
+    measured_ = predicted_ = 0;
+  }
   measured_ += now - step_began_;
   predicted_ += expected;
 }
 
-std::uint16_t ConsultationPace::speed() const {
-  if (predicted_ == 0) return 0;
+std::uint16_t ConsultationPace::speed(int sequences) const {
+  if (predicted_ == 0 || length_bucket(sequences) != bucket_) return 0;
   const double ratio = static_cast<double>(measured_) / static_cast<double>(predicted_);
   // 0 would say that nothing was measured.
   return clamped<std::uint16_t>(

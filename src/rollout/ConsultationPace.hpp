@@ -30,16 +30,16 @@ class ConsultationPace {
   // Whether it is time to consult.
   bool is_due(std::int64_t now) const;
 
-  // A step with work that began at the last resume() has ended; `expected` is what the planner
-  // predicted for it, 0 if it knows nothing of step times.
-  void measure(std::int64_t now, std::int64_t expected);
+  // A step that began at the last resume() has ended, in which `sequences` decoded; `expected` is
+  // what the planner predicted for it, 0 if it is not to be compared.
+  void measure(std::int64_t now, int sequences, std::int64_t expected);
   // The next step begins: what went on since the last one is not part of it.
   void resume(std::int64_t now) { step_began_ = now; }
   // So much of the step is nothing that the planner predicts.
   void leave_out(std::int64_t ns) { step_began_ += ns; }
-  // Measured / predicted time of the steps since the last restart(), in 1/kRatioOne; 0 if nothing
-  // is known.
-  std::uint16_t speed() const;
+  // Measured / predicted time, in 1/kRatioOne, of the steps since the last restart() or since there
+  // are about as many sequences as now (the same length_bucket()); 0 if nothing is known.
+  std::uint16_t speed(int sequences) const;
 
   // Steps and the period count from here: a snapshot was sent, or another layout begins.
   void restart(std::int64_t now);
@@ -56,7 +56,8 @@ class ConsultationPace {
  private:
   ConsultationOptions options_;
   std::int64_t restarted_ = 0, wait_ = 0, step_began_ = 0;
-  int steps_ = 0;  // since the last restart, as the next two
+  int steps_ = 0;    // since the last restart
+  int bucket_ = -1;  // of sequences, in the steps of the next two
   std::int64_t measured_ = 0, predicted_ = 0;
   std::int64_t count_ = 0, cost_ = 0;
 };

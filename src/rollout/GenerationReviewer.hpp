@@ -22,7 +22,8 @@ class GenerationReviewer {
         degrees_(options.degrees),
         consult_ns_(options.consult_ns) {}
 
-  // `scale`: of the planner that chose the layouts, above 0.
+  // `scale`: what the planner has learned of the machine, above 0, which counts until generations
+  // have been reviewed.
   GenerationReview review(const GenerationReport& report, const Workload& work,
                           const std::vector<Outcome>& outcomes, std::int64_t scale);
 
@@ -31,6 +32,9 @@ class GenerationReviewer {
   const DivisorChain& chain_;
   std::vector<int> degrees_;
   std::int64_t consult_ns_;
+  // Time of the generations so far by what their replays took, a moving average in 1/kRatioOne; 0:
+  // none was reviewed. Not the planner's: that has factors besides, which a replay has not.
+  std::int64_t scale_ = 0;
 };
 
 }  // namespace taper

@@ -181,8 +181,9 @@ std::vector<Completion> Generator::run(const std::vector<Request>& requests,
   if (race)
     workload_.surplus = {static_cast<int>(std::ssize(requests)) - race->groups,
                          workload_.samples - race->samples};
-  // What replicas have reported of drafts is known to those who were leaders; all choose alike.
-  if (drafter_ && options_.may_change_layout())
+  // What replicas have reported is known to those who were leaders, of this generator's
+  // evaluations, too; all choose alike.
+  if (options_.may_change_layout())
     planner_->load(broadcast_string(ranks_.world(), planner_->save(), 0));
   const Timer choice;
   const Layout first = planner_->begin(workload_);

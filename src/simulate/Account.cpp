@@ -13,13 +13,13 @@ double ratio(std::int64_t part, std::int64_t whole) {
   return whole == 0 ? 0.0 : static_cast<double>(part) / static_cast<double>(whole);
 }
 
-// When a replayed generation would have ended without each of its switches and all later ones,
-// which then saved so much of compared_ns, and its end with all of them.
+// When a generation that ended at `end_ns` in replay would have ended without each of its switches
+// and all later ones, which saved so much; last, its end with all of them.
 std::vector<std::int64_t> ends_without(const std::vector<std::int64_t>& saved_ns,
-                                       std::int64_t compared_ns, std::int64_t replayed_ns) {
+                                       std::int64_t end_ns) {
   std::vector<std::int64_t> ends;
-  for (const std::int64_t saved : saved_ns) ends.push_back(compared_ns + saved);
-  ends.push_back(replayed_ns);
+  for (const std::int64_t saved : saved_ns) ends.push_back(end_ns + saved);
+  ends.push_back(end_ns);
   return ends;
 }
 
@@ -30,11 +30,9 @@ ForecastFigures check_forecasts(const MadeGeneration& made,
                                 const std::vector<std::int64_t>& ends_ns) {
   ForecastFigures figures;
   const double slowdown = ratio(made.time_ns, ends_ns.back());
-  std::size_t before = 0;  // switches
   for (const RestForecast& f : made.forecasts) {
-    while (before < made.switches.size() && made.switches[before].at_ns < f.at_ns) ++before;
     const std::int64_t rest =
-        static_cast<std::int64_t>(static_cast<double>(ends_ns[before]) * slowdown) - f.at_ns;
+        static_cast<std::int64_t>(static_cast<double>(ends_ns[f.switches]) * slowdown) - f.at_ns;
     figures += {1, rest < f.rest.low, rest < f.rest.mean, rest < f.rest.high};
   }
   return figures;
@@ -75,14 +73,13 @@ std::vector<GenerationAccount> account(std::span<const ReplayTrace> traces,
     }
     for (const int tp : degrees)
       g.static_ns.push_back(replay_ns(trace, Layout::uniform(tp, chain), {}, machine));
-    MadeGeneration made{adaptive.first, {}, 0, adaptive.forecasts};
+    MadeGeneration made{adaptive.first, {}, adaptive.time_ns, adaptive.forecasts};
     std::vector<std::int64_t> saved_ns;
     for (const SimulatedSwitch& s : adaptive.switches) {
       made.switches.push_back(s.made);
       saved_ns.push_back(s.saved_ns);
     }
-    made.time_ns = replay_ns(trace, made.first, made.switches, machine);
-    g.forecasts = check_forecasts(made, ends_without(saved_ns, adaptive.time_ns, made.time_ns));
+    g.forecasts = check_forecasts(made, ends_without(saved_ns, made.time_ns));
     list.push_back(std::move(g));
   }
   return list;
@@ -107,7 +104,7 @@ GenerationReview review(const ReplayTrace& trace, const MadeGeneration& made,
     r.static_ns.push_back(replay_ns(trace, Layout::uniform(tp, chain), {}, machine));
   r.oracle_ns = best_plan(trace, degrees, chain, machine, consult_ns, grid).time_ns;
   r.saved_ns = savings(trace, made.first, made.switches, r.replayed_ns, machine);
-  r.forecasts = check_forecasts(made, ends_without(r.saved_ns, r.replayed_ns, r.replayed_ns));
+  r.forecasts = check_forecasts(made, ends_without(r.saved_ns, r.replayed_ns));
   return r;
 }
 

@@ -53,8 +53,8 @@ struct MadeGeneration {
 // What it was worth: replayed with its true lengths.
 struct GenerationReview {
   std::int64_t replayed_ns = 0;  // with the switches that were made
-  // The same, scaled by how much slower than the profile the generations before it were; review()
-  // leaves it to the caller.
+  // The same times the slowness of the machine that earlier generations have shown; review() leaves
+  // it to the caller.
   std::int64_t predicted_ns = 0;
   std::int64_t stayed_ns = 0;  // in its first layout to the end
   std::vector<int> degrees;

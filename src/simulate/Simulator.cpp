@@ -63,8 +63,8 @@ SimulatedGeneration simulate(Planner& planner, const PlannerOptions& options,
     const Snapshot snapshot = run.snapshot(result.consultations++, std::max(1, trace.work.samples));
     const Decision decision = planner.decide(snapshot);
     wait = decision.wait_ns;
-    if (!decision.prices.empty())
-      result.forecasts.push_back({snapshot.elapsed_ns, decision.prices.front().rest});
+    if (const auto rest = decision.rest_of_staying())
+      result.forecasts.push_back({snapshot.elapsed_ns, result.switches.size(), *rest});
     if (!decision.act) continue;
     const Confirmation confirmed =
         planner.confirm(decision.plan, snapshot, affected(run, decision.plan, trace.work));

@@ -4,6 +4,7 @@
 // one, with step times of a model instead of a machine.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <vector>
 
@@ -26,7 +27,8 @@ struct SimulatedSwitch {
 // A forecast of the time to the last sequence, made at a consultation.
 struct RestForecast {
   std::int64_t at_ns = 0;
-  PriceRange rest;  // low and high: quantiles 10 and 90 %
+  std::size_t switches = 0;  // that were made before
+  PriceRange rest;           // low and high: quantiles 10 and 90 %
 };
 
 struct SimulatedGeneration {

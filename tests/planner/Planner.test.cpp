@@ -260,6 +260,43 @@ TEST_CASE("what another version has saved is refused, and a question about it ch
   CHECK(planner.save() == before);
 }
 
+TEST_CASE("replicas' speeds teach step times by degree and number of sequences") {
+  const DivisorChain chain({1, 2});
+  const LatencyProfile profile = test::synthetic_profile(test::small_model_tcp(), {1, 2});
+  Planner planner(profile, chain, {});
+  planner.begin(workload(8));
+  Snapshot now{Layout::uniform(1, chain), std::vector<ReplicaSnapshot>(2), 1'000'000, 0, 0};
+  const auto set = [&](int replica, int running, int speed) {
+    ReplicaSnapshot& r = now.replicas[static_cast<std::size_t>(replica)];
+    r.lengths[5] = static_cast<std::uint16_t>(running);
+    r.context = static_cast<std::uint32_t>(100 * running);
+    r.longest = 100;
+    r.response = static_cast<std::uint32_t>(50 * running);
+    r.speed = static_cast<std::uint16_t>(speed);
+  };
+  set(0, 7, 1100);
+  set(1, 1, 900);
+  planner.decide(now);
+  StepModel alone(profile);
+  const std::vector<StepModel::Speed> speeds{{1, 7, 1100}, {1, 1, 900}};
+  alone.observe(speeds);
+  const auto words_of = [](const std::string& bytes) {
+    std::vector<std::int64_t> words;
+    for (ByteReader in(bytes); !in.done();) words.push_back(in.value<std::int64_t>());
+    return words;
+  };
+  const std::vector<std::int64_t> all = words_of(planner.save()), steps = words_of(alone.save());
+  // Common and scale, generations, then degree, length_bucket() and factor of each.
+  REQUIRE(steps.size() == 3 + 2 * 3);
+  CHECK(steps[3] == 1);
+  CHECK(steps[4] == 0);
+  CHECK(steps[5] < 1 << 20);
+  CHECK(steps[7] == 2);
+  REQUIRE(all.size() > 2 + steps.size());
+  CHECK(all[1] == std::ssize(steps));
+  CHECK(std::vector(all.begin() + 2, all.begin() + 2 + std::ssize(steps)) == steps);
+}
+
 // The integers in state.h5: a change of their order needs a new version.
 TEST_CASE("a state is saved in the form that checkpoints have") {
   const DivisorChain chain({1, 2});

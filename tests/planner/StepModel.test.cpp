@@ -3,6 +3,9 @@
 
 #include <catch2/catch_test_macros.hpp>
 #include <cmath>
+#include <cstring>
+#include <utility>
+#include <vector>
 
 #include "base/Error.hpp"
 #include "support/synthetic_profile.hpp"
@@ -13,6 +16,11 @@ namespace {
 
 StepSample decode(int sequences, std::int64_t mean_context, std::int64_t ns) {
   return {1, PairClass::kSameNode, sequences, sequences, sequences * mean_context, ns, 0, 1};
+}
+
+void observe_one(StepModel& model, int tp, int sequences, int ratio) {
+  const std::vector<StepModel::Speed> one{{tp, sequences, ratio}};
+  model.observe(one);
 }
 
 }  // namespace
@@ -157,21 +165,55 @@ TEST_CASE("the learned factor follows the measured speed within bounds") {
   const auto time = [&] { return model.curve(2, PairClass::kSameNode).decode_ns(8, 800); };
   const auto before = time();
   // The leader divides by the corrected prediction, so the ratio falls to 1 as the factor rises.
-  for (int i = 0; i < 600; ++i) model.observe(2, 8, 1024 * 1126 / model.factor(2, 8));
+  for (int i = 0; i < 600; ++i) observe_one(model, 2, 8, 1024 * 1126 / model.factor(2, 8));
   CHECK(std::abs(model.factor(2, 8) - 1126) <= 3);
   CHECK(std::abs(time() * 1024 / model.factor(2, 8) - before) < 200);
-  for (int i = 0; i < 600; ++i) model.observe(2, 8, 65535);
+  for (int i = 0; i < 600; ++i) observe_one(model, 2, 8, 65535);
   CHECK(model.factor(2, 8) == 1024 * 4 / 3);
   StepModel copy(test::synthetic_profile(test::small_model_tcp(), {1, 2}));
   copy.load(model.save());
   CHECK(copy.factor(2, 8) == model.factor(2, 8));
   CHECK_THROWS_AS(copy.load(std::string(8, 0)), Error);
+  // Damaged factors, degrees and numbers of sequences change nothing.
+  const std::string whole = model.save();
+  for (const auto& [word, value] : {std::pair{3, 0}, {4, kLengthBuckets}, {4, -1}, {5, 1}}) {
+    std::string damaged = whole;
+    const std::int64_t wrong = value;
+    std::memcpy(damaged.data() + 8 * word, &wrong, sizeof wrong);
+    CHECK_THROWS_AS(copy.load(damaged), Error);
+    CHECK(copy.save() == whole);
+  }
+}
+
+TEST_CASE("one disturbed replica does not make all steps look slow") {
+  StepModel model(test::synthetic_profile(test::small_model_tcp(), {1, 2}));
+  std::vector<StepModel::Speed> replicas(60, {1, 12, kRatioOne});
+  replicas.push_back({1, 1, 2 * kRatioOne});
+  replicas.push_back({2, 0, 3 * kRatioOne});  // has nothing to do
+  replicas.push_back({2, 7, 0});              // has measured nothing
+  for (int i = 0; i < 50; ++i) model.observe(replicas);
+  CHECK(model.factor(1, 12) == kRatioOne);
+  CHECK(model.factor(2, 7) == kRatioOne);
+  CHECK(model.factor(1, 1) > kRatioOne * 12 / 10);
+}
+
+TEST_CASE("a slow machine makes no steps look fast of which nothing was seen") {
+  StepModel model(test::synthetic_profile(test::small_model_tcp(), {1, 2}));
+  // All steps take 10 % longer than the profile says; those of one kind are seen.
+  for (int generation = 0; generation < 80; ++generation) {
+    model.begin();
+    for (int i = 0; i < 30; ++i) observe_one(model, 1, 8, 1024 * 1126 / model.factor(1, 8));
+    model.learn(1100, 1000 * model.factor(1, 8) / 1024);
+  }
+  model.begin();
+  CHECK(std::abs(model.factor(1, 8) - 1126) < 12);
+  CHECK(std::abs(model.factor(2, 40) - 1126) < 12);
 }
 
 TEST_CASE("what slows one degree slows them all, at first; a lasting difference is its own") {
   StepModel model(test::synthetic_profile(test::small_model_tcp(), {1, 2}));
   const auto observe = [&](int tp, int truth) {
-    model.observe(tp, 8, 1024 * truth / model.factor(tp, 8));
+    observe_one(model, tp, 8, 1024 * truth / model.factor(tp, 8));
   };
   for (int i = 0; i < 60; ++i) observe(2, 1126);
   CHECK(std::abs(model.factor(2, 8) - 1126) < 12);
@@ -186,7 +228,7 @@ TEST_CASE("what steps of few sequences have of their own says nothing of many") 
   // A replica alone is faster than beside others at work; a lasting difference.
   for (int i = 0; i < 4000; ++i) {
     const int sequences = i % 2 == 0 ? 1 : 40, truth = i % 2 == 0 ? 922 : 1024;
-    model.observe(1, sequences, 1024 * truth / model.factor(1, sequences));
+    observe_one(model, 1, sequences, 1024 * truth / model.factor(1, sequences));
   }
   CHECK(model.factor(1, 1) < 1024 * 92 / 100);
   CHECK(model.factor(1, 40) > 1024 * 98 / 100);
@@ -212,7 +254,7 @@ TEST_CASE("whole generations teach the scale, and each begins with it") {
   for (int i = 0; i < 30; ++i) learn();
   CHECK(std::abs(model.scale() - 1024 * 110 / 100) <= 3);
   // What the steps of one generation say ends with it.
-  for (int i = 0; i < 200; ++i) model.observe(1, 8, 1024 * 1024 / model.factor(1, 8));
+  for (int i = 0; i < 200; ++i) observe_one(model, 1, 8, 1024 * 1024 / model.factor(1, 8));
   CHECK(model.factor(2, 8) < 1024 * 102 / 100);
   StepModel copy(test::synthetic_profile(test::small_model_tcp(), {1, 2}));
   copy.load(model.save());

@@ -2,6 +2,7 @@
 #include "rollout/GenerationReviewer.hpp"
 
 #include <catch2/catch_test_macros.hpp>
+#include <cmath>
 #include <vector>
 
 #include "support/synthetic_profile.hpp"
@@ -38,7 +39,8 @@ TEST_CASE("a generation is replayed with the changes that were done, in the plan
   CHECK(stayed.saved_ns.empty());
   CHECK(stayed.degrees == std::vector{1, 2});
   CHECK(stayed.static_ns.front() == stayed.stayed_ns);
-  CHECK(reviewer.review(report, work, outcomes, 2048).predicted_ns == 2 * stayed.replayed_ns);
+  CHECK(reviewer_on(chain).review(report, work, outcomes, 2048).predicted_ns ==
+        2 * stayed.replayed_ns);
 
   SwitchRecord change{{together, PlanStart::kNow, 0, Repack::kNo}, apart};
   change.at_s = 1e-9 * static_cast<double>(stayed.stayed_ns / 4);
@@ -50,6 +52,14 @@ TEST_CASE("a generation is replayed with the changes that were done, in the plan
   CHECK(changed.stayed_ns == stayed.stayed_ns);
   REQUIRE(changed.saved_ns.size() == 1);
   CHECK(changed.saved_ns.front() == stayed.stayed_ns - changed.replayed_ns);
+
+  // What later generations are predicted with is the reviewer's own, whatever the planner says.
+  report.switches.clear();
+  report.seconds = 1.5e-9 * static_cast<double>(stayed.replayed_ns);
+  for (int i = 0; i < 40; ++i) reviewer.review(report, work, outcomes, 1024);
+  const auto predicted =
+      static_cast<double>(reviewer.review(report, work, outcomes, 700).predicted_ns);
+  CHECK(std::abs(predicted / static_cast<double>(stayed.replayed_ns) - 1.5) < 0.01);
 }
 
 TEST_CASE("forecasts are held against the end without the changes after them") {
@@ -62,26 +72,31 @@ TEST_CASE("forecasts are held against the end without the changes after them") {
   const std::vector<Outcome> outcomes{{0, 100, 4000, false}, {1, 100, 50, false}};
   const Layout apart = Layout::uniform(1, chain), together = Layout::uniform(2, chain);
   GenerationReport report{apart, together};
-  const std::int64_t stayed_ns = reviewer.review(report, work, outcomes, 1024).stayed_ns;
-  SwitchRecord change{{together, PlanStart::kNow, 0, Repack::kNo}, apart};
-  change.at_s = 1e-9 * static_cast<double>(stayed_ns / 2);
+  // The machine is half as fast as its profile.
+  constexpr std::int64_t kScale = 2048;
+  const std::int64_t stayed_ns = reviewer.review(report, work, outcomes, kScale).stayed_ns;
+  SwitchRecord refused{{together, PlanStart::kNow, 0, Repack::kNo}, apart}, change = refused;
+  change.at_s = 1e-9 * static_cast<double>(stayed_ns);  // half way
   change.report.done = true;
-  report.switches.push_back(change);
-  const std::int64_t changed_ns = reviewer.review(report, work, outcomes, 1024).replayed_ns;
+  report.switches = {refused, change};
+  const GenerationReview changed = reviewer.review(report, work, outcomes, kScale);
+  const std::int64_t changed_ns = changed.replayed_ns;
   REQUIRE(changed_ns != stayed_ns);
-  // The machine was half as fast as its profile.
+  CHECK(changed.saved_ns == std::vector{stayed_ns - changed_ns});
   report.seconds = 2e-9 * static_cast<double>(changed_ns);
-  const auto forecast = [&](std::int64_t at_ns, std::int64_t end_ns) {
+  // Clocks of leaders and of the one that notes changes differ: the epoch tells the order.
+  const auto forecast = [&](std::int64_t epoch, std::int64_t at_ns, std::int64_t end_ns) {
     const std::int64_t rest = end_ns - at_ns;
-    ConsultationRecord record{{apart, {}, at_ns}, {false, stay_in(apart), {}, 0, "", 0}};
+    ConsultationRecord record{{apart, {}, at_ns, 0, epoch}, {false, stay_in(apart), {}, 0, "", 0}};
     record.decision.prices.push_back(
         {stay_in(apart), {rest, rest - stayed_ns / 100, rest + stayed_ns / 100}, {}, 0});
     report.decisions.push_back(record);
   };
-  forecast(stayed_ns / 4, 2 * stayed_ns);       // what would have been
-  forecast(stayed_ns * 3 / 4, 2 * changed_ns);  // after the change: what was
-  const ForecastFigures figures = reviewer.review(report, work, outcomes, 1024).forecasts;
-  CHECK(figures.count == 2);
+  forecast(0, stayed_ns / 2, 2 * stayed_ns);  // what would have been
+  forecast(1, stayed_ns + 1000, 2 * stayed_ns);
+  forecast(2, stayed_ns - 1000, 2 * changed_ns);  // after the change: what was
+  const ForecastFigures figures = reviewer.review(report, work, outcomes, kScale).forecasts;
+  CHECK(figures.count == 3);
   CHECK(figures.below_low == 0);
-  CHECK(figures.below_high == 2);
+  CHECK(figures.below_high == 3);
 }

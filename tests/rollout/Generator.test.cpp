@@ -226,6 +226,47 @@ TEST_CASE("a generation that changes its layout is the one that does not") {
   if (layouts.size() > 1) CHECK(switches >= 6);
 }
 
+// Counts what it was asked on this rank; what leaders learn, others learn by bytes alone.
+class CountingPlanner : public ScriptedPlanner {
+ public:
+  using ScriptedPlanner::ScriptedPlanner;
+
+  Layout begin(const Workload& workload) override {
+    begun_with = count_;
+    return ScriptedPlanner::begin(workload);
+  }
+  Decision decide(const Snapshot& snapshot) override {
+    ++count_;
+    return ScriptedPlanner::decide(snapshot);
+  }
+  std::string save() const override { return packed(std::vector{count_}); }
+  void load(std::string_view bytes) override {
+    count_ = unpacked<std::vector<std::int64_t>>(bytes).at(0);
+  }
+
+  std::int64_t begun_with = 0;
+
+ private:
+  std::int64_t count_ = 0;
+};
+
+TEST_CASE(
+    "all ranks begin a generation with what rank 0 knows, also after one that taught nothing") {
+  const auto layouts = route();
+  if (layouts.size() == 1) return;
+  Fixture f(PlannerMode::kAdaptive, "");
+  const auto planner = std::make_shared<CountingPlanner>(parse_layout(layouts[0], f.ranks.chain),
+                                                         std::vector{f.change(0, layouts[1])});
+  f.generator.set_planner(planner, {0, 1, 0.9});
+  f.run();
+  CHECK(f.generator.report().switches.size() == 1);
+  f.run();
+  std::vector<std::int64_t> begun(static_cast<std::size_t>(f.ranks.size()));
+  all_gather(f.ranks.world(), begun, std::vector{planner->begun_with});
+  CHECK(begun.front() > 0);
+  CHECK(begun == std::vector(begun.size(), begun.front()));
+}
+
 TEST_CASE("drafts change nothing, whatever the layouts are") {
   Fixture plain(PlannerMode::kStatic, route().front());
   const auto expected = digest(plain.ranks.world(), plain.run());

@@ -43,8 +43,9 @@ CAPTIONS = {
     "them; below 0 is faster than the best static layout, and the lower panel sums up the "
     "seconds.",
     "forecasts": "How often a generation ended before the planner's forecasts of its end (bars) "
-    "and how often that should be (lines); the forecasts of one generation err alike, so that few"
-    " generations say little.",
+    "and how often that should be (lines). The end is the one without the changes of layout that "
+    "came after a forecast: replayed, times how much slower the machine was than the replay. The "
+    "forecasts of one generation err alike, so that few generations say little.",
     "scaling": "Left: tokens of prompts and responses per second, all ranks together, on "
     "logarithmic axes; the dashed line is ideal: twice the ranks, twice the speed. Right: the "
     "throughput of a rank as a share of that on the fewest ranks.",

@@ -168,16 +168,10 @@ void Planner::State::observe(const Snapshot& now) {
   DraftTable drafts = steps.drafts();
   for (const ReplicaSnapshot& r : now.replicas) drafts.observe(r.running(), r.drafts);
   if (!(drafts == steps.drafts())) steps.set_drafts(drafts);
-  std::map<std::pair<int, int>, std::vector<int>>
-      speeds;  // by degree and power of two of sequences
+  std::vector<StepModel::Speed> speeds;
   for (std::size_t r = 0; r < now.replicas.size(); ++r)
-    if (const int running = now.replicas[r].running(); now.replicas[r].speed > 0 && running > 0)
-      speeds[{now.layout.groups()[r].tp, length_bucket(running)}].push_back(now.replicas[r].speed);
-  for (auto& [key, list] : speeds) {
-    // The median, so that one disturbed replica does not count for all.
-    std::nth_element(list.begin(), list.begin() + list.size() / 2, list.end());
-    steps.observe(key.first, 1 << key.second, list[list.size() / 2]);
-  }
+    speeds.push_back({now.layout.groups()[r].tp, now.replicas[r].running(), now.replicas[r].speed});
+  steps.observe(speeds);
   if (last.epoch == now.epoch && now.elapsed_ns > last.elapsed_ns) {
     std::int64_t expected = 0, ended = now.finished() - last.finished, at_risk = 0, growth = 0;
     for (const auto& [count, from, step_ns] : last.buckets) {

@@ -116,24 +116,26 @@ Columns generation_columns() {
 }
 
 Columns account_columns() {
-  return {generation_column(),
-          {"measured_s", kF64, "s", "measured time of the generation"},
-          {"replayed_s", kF64, "s", "replayed with the changes that were made"},
-          {"predicted_s", kF64, "s",
-           "replayed_s, scaled by how much slower than the profile earlier generations were"},
-          {"stayed_s", kF64, "s", "replayed in its first layout, without changes"},
-          {"best_static_s", kF64, "s", "replayed in the best uniform layout"},
-          {"oracle_s", kF64, "s",
-           "replayed with the best plan of at most two changes among uniform layouts"},
-          {"switches", kI64, "1", "changes that were made"},
-          {"false_triggers", kI64, "1", "changes that lost time in the replay"},
-          {"false_loss_s", kF64, "s", "time that these changes lost"},
-          {"forecasts", kI64, "1",
-           "forecasts of the end; it is replayed without the changes that came after"},
-          {"below_low", kI64, "1", "forecasts whose 10 % quantile was later than the end"},
-          {"below_mean", kI64, "1", "forecasts whose mean was later than the end"},
-          {"below_high", kI64, "1", "forecasts whose 90 % quantile was later than the end"},
-          {"static_tp<N>_s", kF64, "s", "replayed in the uniform layout of degree N"}};
+  return {
+      generation_column(),
+      {"measured_s", kF64, "s", "measured time of the generation"},
+      {"replayed_s", kF64, "s", "replayed with the changes that were made"},
+      {"predicted_s", kF64, "s",
+       "replayed_s, times the moving average of measured_s / replayed_s of earlier generations"},
+      {"stayed_s", kF64, "s", "replayed in its first layout, without changes"},
+      {"best_static_s", kF64, "s", "replayed in the best uniform layout"},
+      {"oracle_s", kF64, "s",
+       "replayed with the best plan of at most two changes among uniform layouts"},
+      {"switches", kI64, "1", "changes that were made"},
+      {"false_triggers", kI64, "1", "changes that lost time in the replay"},
+      {"false_loss_s", kF64, "s", "time that these changes lost"},
+      {"forecasts", kI64, "1",
+       "forecasts of the end; it is replayed without the changes that came after, times "
+       "measured_s / replayed_s"},
+      {"below_low", kI64, "1", "forecasts whose 10 % quantile was later than the end"},
+      {"below_mean", kI64, "1", "forecasts whose mean was later than the end"},
+      {"below_high", kI64, "1", "forecasts whose 90 % quantile was later than the end"},
+      {"static_tp<N>_s", kF64, "s", "replayed in the uniform layout of degree N"}};
 }
 
 Columns draft_columns(Columns first) {
