@@ -4,15 +4,20 @@
 #pragma once
 
 #include <array>
+#include <cstddef>
 #include <string>
 
 namespace taper {
 
-// From narrow to wide: avx512bf16 is avx512 with its dot products, amx that with its tiles.
-inline constexpr std::array kInstructionSets{"scalar", "avx2", "avx512", "avx512bf16", "amx"};
+// From narrow to wide: kAvx512Bf16 is kAvx512 with its dot products, kAmx that with its tiles.
+enum class InstructionSet { kScalar, kAvx2, kAvx512, kAvx512Bf16, kAmx };
+inline constexpr std::array kInstructionSetNames{"scalar", "avx2", "avx512", "avx512bf16", "amx"};
+constexpr const char* to_string(InstructionSet set) {
+  return kInstructionSetNames[static_cast<std::size_t>(set)];
+}
 
 struct HostInstructions {
-  std::string name;     // the widest set in use
+  InstructionSet widest = InstructionSet::kScalar;  // in use
   std::string refused;  // why units that the processor has are not used; empty: they are
 };
 

@@ -59,50 +59,71 @@ struct Chosen {
 };
 const Chosen& chosen() {
   static const Chosen once = [] {
-    const char* wish = std::getenv("TAPER_ISA");
-    InstructionTable found = find_instructions();
-    HostOps ops = choose_host_ops(wish == nullptr ? "" : wish, found);
+    const char* set = std::getenv("TAPER_ISA");
+    const std::string wish = set == nullptr ? "" : set;
+    InstructionTable found = find_instructions(instruction_set(wish));
+    HostOps ops = choose_host_ops(wish, found);
     return Chosen{std::move(found), ops};
   }();
   return once;
 }
 
+std::size_t place_of(InstructionSet set) {
+  return static_cast<std::size_t>(set);
+}
+
 }  // namespace
 
-InstructionTable find_instructions() {
+InstructionSet instruction_set(const std::string& name) {
+  if (name.empty()) return InstructionSet::kAmx;
+  const auto at = std::ranges::find(kInstructionSetNames, name);
+  TAPER_VALIDATE(
+      at != kInstructionSetNames.end(),
+      "TAPER_ISA is '" << name << "' (choose "
+                       << join({kInstructionSetNames.begin(), kInstructionSetNames.end()})
+                       << ", or unset it)");
+  return static_cast<InstructionSet>(at - kInstructionSetNames.begin());
+}
+
+InstructionTable find_instructions([[maybe_unused]] InstructionSet most) {
   InstructionTable found;
-  found.fill({false, "this program was built for another processor"});
-  found[0] = {true, ""};
+  found.fill({false, "this processor has none, or this program was built for another one"});
+  found[place_of(InstructionSet::kScalar)] = {true, ""};
 #if defined(__x86_64__)
-  found[1] = {has_avx2(), has_avx2() ? "" : "this processor has no AVX2 with FMA"};
-  found[2] = {has_avx512(), has_avx512() ? "" : "this processor has no AVX-512 (F, BW, DQ, VL)"};
-  found[3] = find_dot_products();
-  found[4] = find_tiles();
+  const auto look = [&](InstructionSet set, const auto& find) {
+    if (set <= most) found[place_of(set)] = find();
+  };
+  look(InstructionSet::kAvx2, [] {
+    return FoundInstructions{has_avx2(), has_avx2() ? "" : "this processor has no AVX2 with FMA"};
+  });
+  look(InstructionSet::kAvx512, [] {
+    return FoundInstructions{has_avx512(),
+                             has_avx512() ? "" : "this processor has no AVX-512 (F, BW, DQ, VL)"};
+  });
+  look(InstructionSet::kAvx512Bf16, find_dot_products);
+  look(InstructionSet::kAmx, find_tiles);
 #endif
   return found;
 }
 
 HostOps choose_host_ops(const std::string& wish, const InstructionTable& found) {
-  const auto named = std::ranges::find(kInstructionSets, wish) - kInstructionSets.begin();
-  const bool is_named = named < std::ssize(kInstructionSets);
-  TAPER_VALIDATE(is_named || wish.empty(),
-                 "TAPER_ISA is '" << wish << "' (choose "
-                                  << join({kInstructionSets.begin(), kInstructionSets.end()})
-                                  << ", or unset it)");
-  TAPER_VALIDATE(!is_named || found[named].lack.empty(),
-                 "TAPER_ISA is " << wish << " (" << found[named].lack
+  const InstructionSet most = instruction_set(wish);
+  TAPER_VALIDATE(wish.empty() || found[place_of(most)].lack.empty(),
+                 "TAPER_ISA is " << wish << " (" << found[place_of(most)].lack
                                  << "); unset it, and the widest set that works is used");
   HostOps ops = kScalarOps;
 #if defined(__x86_64__)
-  const auto is_used = [&](std::int64_t set) { return set <= named && found[set].lack.empty(); };
-  if (is_used(1)) ops = kAvx2Ops;
-  if (is_used(2)) ops = kAvx512Ops;
-  if (is_used(3)) {
-    ops.name = kInstructionSets[3];
+  const auto is_used = [&](InstructionSet set) {
+    return set <= most && found[place_of(set)].lack.empty();
+  };
+  if (is_used(InstructionSet::kAvx2)) ops = kAvx2Ops;
+  if (is_used(InstructionSet::kAvx512)) ops = kAvx512Ops;
+  if (is_used(InstructionSet::kAvx512Bf16)) {
+    ops.set = InstructionSet::kAvx512Bf16;
     ops.pairs = kAvx512Bf16PairOps;
   }
-  if (is_used(4)) {
-    ops.name = kInstructionSets[4];
+  if (is_used(InstructionSet::kAmx)) {
+    ops.set = InstructionSet::kAmx;
     ops.tile_product = amx_product;
   }
 #endif
@@ -119,7 +140,7 @@ HostInstructions host_instructions() {
   std::vector<std::string> refused;
   for (const detail::FoundInstructions& set : detail::chosen().found)
     if (set.is_there && !set.lack.empty()) refused.push_back(set.lack);
-  return {detail::host_ops().name, join(refused)};
+  return {detail::host_ops().set, join(refused)};
 }
 
 }  // namespace taper

@@ -14,8 +14,14 @@ struct FoundInstructions {
   bool is_there = false;
   std::string lack;
 };
-using InstructionTable = std::array<FoundInstructions, kInstructionSets.size()>;
-InstructionTable find_instructions();
+using InstructionTable = std::array<FoundInstructions, kInstructionSetNames.size()>;
+
+// The set of that name (a value of TAPER_ISA), the widest if it is empty. Throws Error if there is
+// none.
+InstructionSet instruction_set(const std::string& name);
+
+// Looks for sets up to `most`; units beyond it are not touched.
+InstructionTable find_instructions(InstructionSet most);
 
 // The widest set that can be used, up to the wish if that is not empty. Throws Error if the wish is
 // no set, or cannot be used.

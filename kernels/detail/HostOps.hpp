@@ -6,6 +6,7 @@
 
 #include <cstdint>
 
+#include "kernels/Instructions.hpp"
 #include "kernels/detail/Attention.hpp"
 #include "kernels/detail/Product.hpp"
 #include "kernels/detail/Rows.hpp"
@@ -27,7 +28,7 @@ struct PairOps {
 };
 
 struct HostOps {
-  const char* name;
+  InstructionSet set;
   ProductTask* product;
   ProductTask* tile_product;  // in Arithmetic::kBf16
   PairOps pairs;

@@ -11,11 +11,12 @@
 #include <cstring>
 
 #include "base/Bf16.hpp"
+#include "kernels/canonical/tile_chain.hpp"
 #include "kernels/detail/Product.hpp"
 
 namespace taper::detail {
 
-inline constexpr int kTileInputs = 32;  // of a block, as canonical/tile_chain.hpp has them
+using canonical::kTileInputs;  // of a block
 
 static constexpr int in_blocks(int inputs) {
   return quotient_up(inputs, kTileInputs);

@@ -12,6 +12,7 @@
 
 #include "base/Bf16.hpp"
 #include "base/Fixed.hpp"
+#include "kernels/Instructions.hpp"
 
 namespace taper::detail {
 
@@ -22,11 +23,11 @@ struct Avx2 {
   struct Pairs {
     V first, second;
   };
-  static constexpr const char* kName = "avx2";
+  static constexpr InstructionSet kSet = InstructionSet::kAvx2;
   static constexpr int kProductVectors = 1;
   static constexpr int kProductRows = 6;
-  static constexpr int kTileVectors = 1;
-  static constexpr int kTileRows = 3;
+  static constexpr int kBf16Vectors = 1;
+  static constexpr int kBf16Rows = 3;
   static constexpr int kDotVectors = 1;
   static constexpr int kDotRows = 3;
 

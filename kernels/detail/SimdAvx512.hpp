@@ -12,6 +12,7 @@
 
 #include "base/Bf16.hpp"
 #include "base/Fixed.hpp"
+#include "kernels/Instructions.hpp"
 
 namespace taper::detail {
 
@@ -20,11 +21,11 @@ struct Avx512 {
   struct Pairs {
     V first, second;
   };
-  static constexpr const char* kName = "avx512";
+  static constexpr InstructionSet kSet = InstructionSet::kAvx512;
   static constexpr int kProductVectors = 4;  // vectors of columns in registers in a panel product
   static constexpr int kProductRows = 6;
-  static constexpr int kTileVectors = 2;  // the same in Arithmetic::kBf16, with twice the chains
-  static constexpr int kTileRows = 6;
+  static constexpr int kBf16Vectors = 2;  // the same in Arithmetic::kBf16, with twice the chains
+  static constexpr int kBf16Rows = 6;
   static constexpr int kDotVectors = 2;  // the same in Arithmetic::kBf16Dot
   static constexpr int kDotRows = 6;
 

@@ -8,6 +8,7 @@
 
 #include "base/Bf16.hpp"
 #include "base/Fixed.hpp"
+#include "kernels/Instructions.hpp"
 
 namespace taper::detail {
 
@@ -18,11 +19,11 @@ struct Scalar {
   struct Pairs {
     V first, second;
   };
-  static constexpr const char* kName = "scalar";
+  static constexpr InstructionSet kSet = InstructionSet::kScalar;
   static constexpr int kProductVectors = 1;
   static constexpr int kProductRows = 2;
-  static constexpr int kTileVectors = 1;
-  static constexpr int kTileRows = 2;
+  static constexpr int kBf16Vectors = 1;
+  static constexpr int kBf16Rows = 2;
   static constexpr int kDotVectors = 1;
   static constexpr int kDotRows = 2;
 

@@ -17,7 +17,7 @@ namespace taper::detail {
 
 template <class S>
 constexpr HostOps make_host_ops() {
-  return {S::kName,
+  return {S::kSet,
           product_task<S>,
           tile_product_task<S>,
           make_pair_ops<S>(),

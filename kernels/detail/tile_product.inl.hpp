@@ -119,10 +119,10 @@ class TileOperands {
  public:
   using S = Set;
   static constexpr bool kAheadOfManyRows = true;
-  static constexpr int kMostRows = S::kTileRows;
+  static constexpr int kMostRows = S::kBf16Rows;
   // As many chains as the latency of the processor asks for.
   template <int R>
-  static constexpr int kVectors = R <= 2 ? S::kTileVectors * 2 : S::kTileVectors;
+  static constexpr int kVectors = R <= 2 ? S::kBf16Vectors * 2 : S::kBf16Vectors;
   static constexpr int kColumnStep = kVectors<1>;
 
   explicit TileOperands(const TaskPart& part) : part_(part) {}

@@ -85,7 +85,7 @@ std::map<std::string, std::string> job_facts(const Ranks& ranks) {
 
 std::map<std::string, std::string> run_facts(const Ranks& ranks) {
   auto facts = job_facts(ranks);
-  facts["instructions"] = host_instructions().name;
+  facts["instructions"] = to_string(host_instructions().widest);
   return facts;
 }
 

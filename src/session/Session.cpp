@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <array>
 #include <cstdint>
+#include <set>
 #include <span>
 #include <string>
 #include <utility>
@@ -37,17 +38,22 @@ void require_same(const std::vector<int>& tp_degrees) {
                  "is not the same on all hosts); give all ranks the same");
 }
 
-int number_of(const HostInstructions& instructions) {
-  return static_cast<int>(std::ranges::find(kInstructionSets, instructions.name) -
-                          kInstructionSets.begin());
-}
-
 // Of all ranks, in rank order: "avx512", or "avx2 to amx (of rank 0: avx2)".
 std::string names_of(const std::vector<int>& sets) {
-  const auto name = [](int set) { return std::string(kInstructionSets[set]); };
+  const auto name = [](int set) { return std::string(kInstructionSetNames[set]); };
   const auto [least, most] = std::ranges::minmax(sets);
   if (least == most) return name(least);
   return name(least) + " to " + name(most) + " (of rank 0: " + name(sets.front()) + ")";
+}
+
+// Each text of the ranks once, with the first rank that says it.
+std::vector<std::string> different(const std::vector<std::string>& texts) {
+  std::vector<std::string> list;
+  std::set<std::string> known{""};
+  for (std::size_t r = 0; r < texts.size(); ++r)
+    if (known.insert(texts[r]).second)
+      list.push_back(texts[r] + " (rank " + std::to_string(r) + ")");
+  return list;
 }
 
 // The GPU of a rank, in builds for GPUs.
@@ -74,11 +80,14 @@ void Session::report_processors() const {
   const HostInstructions mine = host_instructions();
   std::vector<int> threads(static_cast<std::size_t>(mpi_.ranks())), sets = threads;
   all_gather(ranks_->world(), threads, std::array{host_threads()});
-  all_gather(ranks_->world(), sets, std::array{number_of(mine)});
-  TAPER_INFO(to_string(threads_, threads) << "; instructions: " << names_of(sets));
+  all_gather(ranks_->world(), sets, std::array{static_cast<int>(mine.widest)});
+  const std::vector<std::string> refused = all_gather_string(ranks_->world(), mine.refused);
+  TAPER_INFO(to_string(threads_, threads)
+             << (kOnHost ? "; instructions: " : "; instructions of the host: ") << names_of(sets));
   if (mpi_.rank() != 0) return;
   for (const auto& text : thread_warnings(allowed_, threads)) TAPER_WARN(text);
-  if (!mine.refused.empty()) TAPER_WARN("instructions that are not used: " << mine.refused);
+  for (const auto& text : different(refused))
+    TAPER_WARN("instructions that are not used: " << text);
 }
 
 Ranks& Session::start(const std::vector<int>& tp_degrees, double hang_seconds,

@@ -89,7 +89,7 @@ void measure_peak(const Stopwatch& watch) {
 void run(const BenchOptions& options) {
   flush_denormals();
   const Stopwatch watch(options.seconds);
-  std::printf("instruction set %s, %d threads\n", detail::host_ops().name,
+  std::printf("instruction set %s, %d threads\n", to_string(detail::host_ops().set),
               HostExec().concurrency());
   measure_memory(watch);
   measure_peak(watch);

@@ -14,7 +14,7 @@ using namespace taper::test;
 
 TEST_CASE("the chosen instruction set is the one asked for", "[host_ops]") {
   if (const char* wish = std::getenv("TAPER_ISA"))
-    CHECK(detail::host_ops().name == std::string(wish));
+    CHECK(to_string(detail::host_ops().set) == std::string(wish));
 }
 
 TEST_CASE("vectors round operands as to_operand() does, whatever their number", "[host_ops]") {

@@ -23,8 +23,8 @@ std::vector<AttributeRule> attributes() {
           {"/machine", "ranks", kText, "ranks of the job", "-", kMaybe},
           {"/machine", "ranks_per_host", kText, "ranks on this host", "-", kMaybe},
           {"/machine", "threads_per_rank", kText, "threads of rank 0", "-", kMaybe},
-          {"/machine", "instructions", kText, "widest set of instructions that rank 0 uses", "-",
-           kMaybe},
+          {"/machine", "instructions", kText,
+           "widest set of instructions that kernels on rank 0's host use", "-", kMaybe},
           {"/timing", "columns", kText, "`min, mean, max over ranks`", "-", kMaybe},
           {"/<table>", "kind", kText, "`records`: a table with any number of rows per iteration",
            "-", kMaybe}};
