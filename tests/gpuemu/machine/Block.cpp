@@ -2,18 +2,37 @@
 #include "gpuemu/machine/Block.hpp"
 
 #include <algorithm>
+#include <chrono>
+#include <cstring>
 #include <iterator>
 #include <numeric>
+#include <thread>
 
 #include "gpuemu/machine/Warp.hpp"
 
 namespace taper::gpuemu {
 
-const std::uint8_t* HostMemory::find(std::uintptr_t address, std::size_t n) const {
+bool HostMemory::overlaps(const void* p, std::size_t n) const {
+  const auto begin = reinterpret_cast<std::uintptr_t>(p);
+  return std::any_of(pieces.begin(), pieces.end(), [&](const auto& piece) {
+    return piece.first < begin + n && begin < piece.first + piece.second.size();
+  });
+}
+
+bool HostMemory::is_changed(Allocation& allocation, const void* p, std::size_t n) const {
+  const auto address = reinterpret_cast<std::uintptr_t>(p);
   const auto next = pieces.upper_bound(address);
-  if (next == pieces.begin()) return nullptr;
+  if (next == pieces.begin()) return false;
   const auto& [start, bytes] = *std::prev(next);
-  return address - start + n <= bytes.size() ? bytes.data() + (address - start) : nullptr;
+  if (address - start + n > bytes.size()) return false;
+  const std::uint8_t* const before = bytes.data() + (address - start);
+  const auto* const now = static_cast<const std::uint8_t*>(p);
+  if (std::memcmp(before, now, n) == 0) return false;
+  for (std::size_t k = 0; k < n; ++k)
+    if (now[k] != before[k] &&
+        allocation.checked.touches(address + k - allocation.start)->write.launch < pending)
+      return true;
+  return false;
 }
 
 void LaneClocks::reset() {
@@ -77,7 +96,14 @@ bool Block::is_shared(std::uint64_t offset, std::uint64_t n) const {
 }
 
 void Block::run(Dim at) {
+  start(at);
+  while (!is_done_) step();
+}
+
+void Block::start(Dim at) {
   index = at;
+  is_done_ = false;
+  idle_steps_ = 0;
   number = at.x + std::uint64_t{launch.grid.x} * (at.y + std::uint64_t{launch.grid.y} * at.z);
   const std::pair<std::size_t, std::size_t> parts[] = {
       {0, static_cast<std::size_t>(launch.program->static_shared_bytes())},
@@ -94,35 +120,34 @@ void Block::run(Dim at) {
     warps_[w].start(*this, static_cast<int>(w), threads - static_cast<int>(w) * kLanes,
                     *launch.kernel);
   }
+}
 
+bool Block::step() {
   std::vector<std::size_t> order(warps_.size());
   std::iota(order.begin(), order.end(), std::size_t{0});
-  int idle_rounds = 0;
-  while (true) {
-    std::shuffle(order.begin(), order.end(), machine.random);
-    bool is_alive = false, has_run = false;
-    for (std::size_t w : order) {
-      Warp& warp = warps_[w];
-      if (warp.state != Warp::State::kDone) is_alive = true;
-      if (warp.state != Warp::State::kReady && warp.state != Warp::State::kWaiting) continue;
-      warp.run(64 << machine.random() % 6);
-      has_run = has_run || warp.state != Warp::State::kWaiting;
-    }
-    if (!is_alive) break;
-    if (release_barriers()) has_run = true;
-    // Warps that poll may wait for another process.
-    idle_rounds = has_run ? 0 : idle_rounds + 1;
-    const bool is_stuck = std::none_of(warps_.begin(), warps_.end(), [](const Warp& w) {
-      return w.state == Warp::State::kReady || w.state == Warp::State::kWaiting;
-    });
-    if (is_stuck || idle_rounds > 2'000'000) {
-      for (const Warp& w : warps_) {
-        if (w.state != Warp::State::kDone)
-          w.fail("deadlock: all warps wait, at barriers that not all reach");
-      }
-      break;
-    }
+  std::shuffle(order.begin(), order.end(), machine.random);
+  bool is_alive = false, has_run = false;
+  for (std::size_t w : order) {
+    Warp& warp = warps_[w];
+    if (warp.state != Warp::State::kDone) is_alive = true;
+    if (warp.state != Warp::State::kReady && warp.state != Warp::State::kWaiting) continue;
+    warp.run(64 << machine.random() % 6);
+    has_run = has_run || warp.state != Warp::State::kWaiting;
   }
+  is_done_ = !is_alive;
+  if (is_done_) return true;
+  if (release_barriers()) has_run = true;
+  // Warps that poll may wait for another process, in a cooperative launch for as long as it takes.
+  idle_steps_ = has_run || launch.is_cooperative ? 0 : idle_steps_ + 1;
+  const bool is_stuck = std::none_of(warps_.begin(), warps_.end(), [](const Warp& w) {
+    return w.state == Warp::State::kReady || w.state == Warp::State::kWaiting;
+  });
+  if (is_stuck || idle_steps_ > 2'000'000)
+    for (const Warp& w : warps_)
+      if (w.state != Warp::State::kDone)
+        w.fail(is_stuck ? "deadlock: all warps wait, at barriers that not all reach"
+                        : "deadlock: all warps poll, and nothing comes");
+  return has_run;
 }
 
 bool Block::release_barriers() {
@@ -235,16 +260,28 @@ void Block::require_release(const Warp& warp, int lane, std::size_t offset, int 
 
 void Machine::run(const Launch& launch) {
   ++statistics.launches;
-  std::vector<std::uint64_t> order(launch.grid.count());
-  std::iota(order.begin(), order.end(), std::uint64_t{0});
+  std::vector<Dim> order;
+  for (std::uint32_t z = 0; z < launch.grid.z; ++z)
+    for (std::uint32_t y = 0; y < launch.grid.y; ++y)
+      for (std::uint32_t x = 0; x < launch.grid.x; ++x) order.push_back({x, y, z});
   std::shuffle(order.begin(), order.end(), random);
+  if (launch.is_cooperative) return run_together(launch, order);
   Block block(*this, launch);
-  for (std::uint64_t n : order) {
-    Dim at;
-    at.x = static_cast<std::uint32_t>(n % launch.grid.x);
-    at.y = static_cast<std::uint32_t>(n / launch.grid.x % launch.grid.y);
-    at.z = static_cast<std::uint32_t>(n / launch.grid.x / launch.grid.y);
-    block.run(at);
+  for (const Dim& at : order) block.run(at);
+}
+
+// In turns. Where all poll, another process has to do something first.
+void Machine::run_together(const Launch& launch, const std::vector<Dim>& order) {
+  std::vector<std::unique_ptr<Block>> blocks;
+  for (const Dim& at : order) {
+    blocks.push_back(std::make_unique<Block>(*this, launch));
+    blocks.back()->start(at);
+  }
+  while (!blocks.empty()) {
+    bool has_run = false;
+    for (const auto& block : blocks) has_run = block->step() || has_run;
+    std::erase_if(blocks, [](const auto& block) { return block->is_done(); });
+    if (!has_run) std::this_thread::sleep_for(std::chrono::microseconds(20));
   }
 }
 

@@ -24,14 +24,16 @@ struct Dim {
   std::uint64_t count() const { return std::uint64_t{x} * y * z; }
 };
 
-// What lay in memory of the host when a launch was queued that may read it. What the host has
+// What lay in memory of the host when an operation was queued that may read it. What the host has
 // written since is a fault; what operations from number `pending` on have written is not.
 struct HostMemory {
   std::map<std::uintptr_t, std::vector<std::uint8_t>> pieces;  // by address
   std::uint32_t pending = 0;
 
-  // nullptr if it is not known.
-  const std::uint8_t* find(std::uintptr_t address, std::size_t n) const;
+  bool overlaps(const void* p, std::size_t n) const;
+  // Whether the host has written one of these bytes of the allocation since. Not of what is
+  // unknown.
+  bool is_changed(Allocation& allocation, const void* p, std::size_t n) const;
 };
 
 // One launch of a kernel.
@@ -41,7 +43,8 @@ struct Launch {
   Dim grid, block;
   std::uint32_t dynamic_shared = 0;
   std::vector<std::uint8_t> parameters;
-  std::uint32_t number = 1;  // among the operations of the runtime
+  bool is_cooperative = false;  // whether all blocks are there at the same time
+  std::uint32_t number = 1;     // among the operations of the runtime
   std::shared_ptr<const HostMemory> host;
 };
 
@@ -125,6 +128,11 @@ class Block {
   ~Block();
   // Runs the block with this index from start to end.
   void run(Dim index);
+  // The same in parts, beside other blocks. step() lets each warp run for a while; true: something
+  // was done other than polling.
+  void start(Dim index);
+  bool step();
+  bool is_done() const { return is_done_; }
 
   Machine& machine;
   const Launch& launch;
@@ -155,6 +163,8 @@ class Block {
 
   std::vector<Warp> warps_;
   std::vector<std::vector<std::uint32_t>> known_;
+  bool is_done_ = false;
+  int idle_steps_ = 0;
 };
 
 struct Statistics {
@@ -172,6 +182,9 @@ struct Machine {
   bool (*is_ordered)(std::uint32_t before, std::uint32_t after) = nullptr;
 
   void run(const Launch& launch);
+
+ private:
+  void run_together(const Launch& launch, const std::vector<Dim>& order);
 };
 
 }  // namespace taper::gpuemu

@@ -64,7 +64,8 @@ class CheckedBytes {
 };
 
 struct Allocation {
-  enum class Kind : std::uint8_t { kDevice, kPinned, kVariable };
+  // kPeer: memory of another process's device, about whose accesses nothing is known.
+  enum class Kind : std::uint8_t { kDevice, kPinned, kVariable, kPeer };
   std::uintptr_t start = 0;
   std::size_t bytes = 0;
   Kind kind = Kind::kDevice;

@@ -386,6 +386,7 @@ std::uint8_t* Warp::generic(std::uint64_t a, int lane, int n, Access access, con
   if (a % static_cast<std::uint64_t>(n) != 0) fail("misaligned access", lane);
   (access == Access::kRead ? m.statistics.bytes_read : m.statistics.bytes_written) +=
       static_cast<std::uint64_t>(n);
+  if (allocation->kind == Allocation::Kind::kPeer) return memory;
   if (allocation->kind == Allocation::Kind::kPinned && access != Access::kWrite)
     require_unchanged(*allocation, memory, n, lane);
   use(allocation->checked, a - allocation->start, lane, n, access, value, memory);
@@ -394,11 +395,7 @@ std::uint8_t* Warp::generic(std::uint64_t a, int lane, int n, Access access, con
 
 void Warp::require_unchanged(Allocation& allocation, const std::uint8_t* memory, int n, int lane) {
   const HostMemory* host = block_->launch.host.get();
-  if (host == nullptr) return;
-  const auto address = reinterpret_cast<std::uintptr_t>(memory);
-  const std::uint8_t* before = host->find(address, static_cast<std::size_t>(n));
-  if (before == nullptr || std::memcmp(before, memory, static_cast<std::size_t>(n)) == 0) return;
-  if (allocation.checked.touches(address - allocation.start)->write.launch < host->pending)
+  if (host != nullptr && host->is_changed(allocation, memory, static_cast<std::size_t>(n)))
     fail("host memory was changed while a kernel that reads it was pending", lane);
 }
 

@@ -49,7 +49,7 @@ cudaError_t cudaGetDeviceProperties(cudaDeviceProp* p, int) {
     p->totalConstMem = 64 << 10;
     p->major = r.settings.architecture / 10;
     p->minor = r.settings.architecture % 10;
-    p->multiProcessorCount = 4;  // few, so that grids of persistent blocks stay small
+    p->multiProcessorCount = kMultiprocessors;
     p->maxThreadsPerMultiProcessor = 2048;
     p->maxBlocksPerMultiProcessor = 32;
     p->l2CacheSize = 50 << 20;

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Allocations, copies and symbols.
+#include <unistd.h>
+
 #include <cstring>
 
 #include "gpuemu/runtime/Runtime.hpp"
@@ -79,6 +81,40 @@ cudaError_t cudaFreeHost(void* p) {
 cudaError_t cudaHostGetDevicePointer(void** device, void* host, unsigned) {
   *device = host;
   return cudaSuccess;
+}
+
+cudaError_t cudaIpcGetMemHandle(cudaIpcMemHandle_t* handle, void* p) {
+  return guarded([&](Runtime& r) {
+    const DevicePool::Handle found = r.pool.handle_of(p);
+    if (found.bytes == 0) return r.fail(cudaErrorInvalidValue);
+    static_assert(sizeof found <= sizeof *handle);
+    std::memcpy(handle, &found, sizeof found);
+    return cudaSuccess;
+  });
+}
+cudaError_t cudaIpcOpenMemHandle(void** p, cudaIpcMemHandle_t handle, unsigned) {
+  return guarded([&](Runtime& r) {
+    if (has_peer_fault("open")) return r.fail(cudaErrorPeerAccessUnsupported);
+    DevicePool::Handle piece{};
+    std::memcpy(&piece, &handle, sizeof piece);
+    if (piece.process == getpid()) return r.fail(cudaErrorDeviceUninitialized);
+    *p = DevicePool::map(piece);
+    if (*p == nullptr) return r.fail(cudaErrorMapBufferObjectFailed);
+    r.peer_pieces[*p] = piece;
+    r.machine.memory.add(*p, piece.bytes, Allocation::Kind::kPeer);
+    return cudaSuccess;
+  });
+}
+cudaError_t cudaIpcCloseMemHandle(void* p) {
+  return guarded([&](Runtime& r) {
+    const auto found = r.peer_pieces.find(p);
+    if (found == r.peer_pieces.end()) return r.fail(cudaErrorInvalidValue);
+    r.queue.finish_all();
+    r.machine.memory.remove(p);
+    DevicePool::unmap(p, found->second);
+    r.peer_pieces.erase(found);
+    return cudaSuccess;
+  });
 }
 
 cudaError_t cudaMemcpy(void* to, const void* from, size_t bytes, cudaMemcpyKind) {

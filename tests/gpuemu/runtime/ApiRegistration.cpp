@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // What nvcc's host code calls before main, and at each `kernel<<<...>>>`.
+#include <unistd.h>
+
 #include "gpuemu/runtime/Runtime.hpp"
 
 using namespace taper::gpuemu;
@@ -86,6 +88,15 @@ cudaError_t __cudaLaunchKernel(cudaKernel_t kernel, dim3 grid, dim3 block, void*
                                size_t shared, cudaStream_t stream) {
   return cudaLaunchKernel(reinterpret_cast<const void*>(kernel), grid, block, arguments, shared,
                           stream);
+}
+
+cudaError_t cudaLaunchCooperativeKernel(const void* function, dim3 grid, dim3 block,
+                                        void** arguments, size_t shared, cudaStream_t stream) {
+  while (has_peer_fault("stall")) ::sleep(1);
+  return guarded([&](Runtime& r) {
+    return r.launch(function, dim_of(grid), dim_of(block), arguments, shared, stream_of(stream),
+                    true);
+  });
 }
 
 // Attributes (programmatic launches, clusters of one block) change the time alone.

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // The memory of the device. While no operation runs, the host cannot touch it: code that does so by
-// mistake ends with a report, as it would on a machine with a GPU.
+// mistake ends with a report, as it would on a machine with a GPU. Other processes may map it.
 #pragma once
 
 #include <cstddef>
@@ -20,6 +20,16 @@ class DevicePool {
   void free(void* p);
   bool contains(const void* p) const;
 
+  // A piece as another process finds it (cudaIpcMemHandle_t).
+  struct Handle {
+    int process, file;
+    std::size_t start, bytes;  // 0 bytes: there is none
+  };
+  Handle handle_of(const void* p) const;
+  // nullptr if the piece cannot be mapped.
+  static void* map(const Handle& handle);
+  static void unmap(void* p, const Handle& handle);
+
   // The memory is open as long as one of these lives.
   class Opened {
    public:
@@ -37,6 +47,7 @@ class DevicePool {
  private:
   void protect(bool is_closed);
 
+  int file_ = -1;
   char* base_ = nullptr;
   std::size_t bytes_, used_ = 0;  // used: up to the end of the last piece ever given out
   bool is_guarded_;

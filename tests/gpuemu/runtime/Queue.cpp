@@ -90,6 +90,7 @@ std::uint32_t Queue::add(Stream& stream, Work work) {
   }
   stream.last = push(stream.number, std::move(waits), work);
   const std::uint32_t number = stream.last;
+  if (work.runs_at_once) run_until(number);
   run_some();
   return number;
 }

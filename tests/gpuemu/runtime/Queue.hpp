@@ -30,7 +30,7 @@ class Clock {
 struct Work {
   std::string name;
   std::function<std::function<void(std::uint32_t number)>()> begin;
-  bool runs_at_once = false;
+  bool runs_at_once = false;  // not as late as possible: other processes may wait for it
 };
 
 struct Graph {

@@ -27,6 +27,11 @@ Settings settings_of_environment() {
   return s;
 }
 
+bool has_peer_fault(const std::string& kind) {
+  const char *fault = std::getenv("GPUEMU_PEER_FAULT"), *rank = std::getenv("PMI_RANK");
+  return fault != nullptr && fault == (rank == nullptr ? "0" : std::string(rank)) + ":" + kind;
+}
+
 void report_fault(const std::string& what) {
   std::fflush(stdout);
   std::fprintf(stderr, "gpuemu: fault: %s\n", what.c_str());
@@ -137,13 +142,28 @@ bool Runtime::release(void* p) {
   return true;
 }
 
+std::shared_ptr<const HostMemory> Runtime::keep(HostMemory&& memory) {
+  auto kept = std::make_shared<const HostMemory>(std::move(memory));
+  std::erase_if(awaited_, [](const auto& known) { return known.expired(); });
+  awaited_.push_back(kept);
+  return kept;
+}
+
+bool Runtime::is_awaited(const void* p, std::size_t bytes) {
+  return std::any_of(awaited_.begin(), awaited_.end(), [&](const auto& known) {
+    const auto memory = known.lock();
+    return memory != nullptr && memory->overlaps(p, bytes);
+  });
+}
+
 // The pinned memory of the host that pointers among the parameters lead to, at most a MiB each.
+// Which operations have written there is known with the other checks only.
 std::shared_ptr<const HostMemory> Runtime::read_host_memory(
     const std::vector<std::uint8_t>& parameters) {
-  if (!settings.checks_host || !settings.checks.races) return nullptr;
+  if (!settings.checks_host || !settings.checks_streams || !settings.checks.races) return nullptr;
   constexpr std::size_t kMost = std::size_t{1} << 20;
-  auto host = std::make_shared<HostMemory>();
-  host->pending = queue.oldest_pending();
+  HostMemory host;
+  host.pending = queue.oldest_pending();
   for (std::size_t at = 0; at + sizeof(std::uintptr_t) <= parameters.size();
        at += sizeof(std::uintptr_t)) {
     std::uintptr_t address = 0;
@@ -152,14 +172,15 @@ std::shared_ptr<const HostMemory> Runtime::read_host_memory(
     if (a == nullptr || a->kind != Allocation::Kind::kPinned) continue;
     const auto* from = reinterpret_cast<const std::uint8_t*>(address);
     const std::size_t bytes = std::min(kMost, a->bytes - (address - a->start));
-    host->pieces[address].assign(from, from + bytes);
+    host.pieces[address].assign(from, from + bytes);
   }
-  return host->pieces.empty() ? nullptr : host;
+  return host.pieces.empty() ? nullptr : keep(std::move(host));
 }
 
 cudaError_t Runtime::launch(const void* function, Dim grid, Dim block, void** arguments,
-                            std::size_t shared, Stream* stream) {
+                            std::size_t shared, Stream* stream, bool is_cooperative) {
   Launch l;
+  l.is_cooperative = is_cooperative;
   l.kernel = &kernel_of(function, &l.program);
   l.grid = grid;
   l.block = block;
@@ -169,31 +190,39 @@ cudaError_t Runtime::launch(const void* function, Dim grid, Dim block, void** ar
     return fail(cudaErrorInvalidConfiguration);
   }
   if (shared > kMostSharedBytes) return fail(cudaErrorInvalidValue);
+  if (is_cooperative && grid.count() > kMostBlocksTogether)
+    return fail(cudaErrorCooperativeLaunchTooLarge);
   if (breaks_capture(stream)) return fail(cudaErrorStreamCaptureImplicit);
   l.parameters.resize(static_cast<std::size_t>(l.kernel->bank_bytes) + 16);
   for (std::size_t k = 0; k < l.kernel->parameters.size(); ++k) {
     const Parameter& p = l.kernel->parameters[k];
     std::memcpy(l.parameters.data() + p.offset, arguments[k], static_cast<std::size_t>(p.bytes));
   }
-  queue.add(*stream, {l.kernel->name, [this, l] {
-                        return
-                            [this, l, host = read_host_memory(l.parameters)](std::uint32_t number) {
-                              const DevicePool::Opened opened(pool);
-                              Launch now = l;
-                              now.number = number;
-                              now.host = host;
-                              const Statistics before = machine.statistics;
-                              machine.run(now);
-                              const Statistics& after = machine.statistics;
-                              KernelStatistics& s = statistics[now.kernel->name];
-                              ++s.launches;
-                              s.instructions += after.instructions - before.instructions;
-                              s.bytes_read += after.bytes_read - before.bytes_read;
-                              s.bytes_written += after.bytes_written - before.bytes_written;
-                              s.products += after.products - before.products;
-                            };
-                      }});
+  Work work{l.kernel->name, [this, l] {
+              return [this, l, host = read_host_memory(l.parameters)](std::uint32_t number) {
+                Launch now = l;
+                now.number = number;
+                now.host = host;
+                run(now);
+              };
+            }};
+  // It may wait for another process, which must not wait until this one asks for results.
+  work.runs_at_once = is_cooperative;
+  queue.add(*stream, std::move(work));
   return cudaSuccess;
+}
+
+void Runtime::run(const Launch& launch) {
+  const DevicePool::Opened opened(pool);
+  const Statistics before = machine.statistics;
+  machine.run(launch);
+  const Statistics& after = machine.statistics;
+  KernelStatistics& s = statistics[launch.kernel->name];
+  ++s.launches;
+  s.instructions += after.instructions - before.instructions;
+  s.bytes_read += after.bytes_read - before.bytes_read;
+  s.bytes_written += after.bytes_written - before.bytes_written;
+  s.products += after.products - before.products;
 }
 
 void Runtime::use_bytes(void* at, std::size_t bytes, bool is_write, std::uint32_t number,
@@ -247,22 +276,6 @@ void Runtime::run_copy(void* to, const void* from, std::size_t bytes, std::uint3
   }
 }
 
-// What lies at `from` must be what lay there when the copy was queued, but for what operations have
-// written since: those from number `pending` on.
-void Runtime::require_unchanged(const void* from, const std::vector<std::uint8_t>& before,
-                                std::uint32_t pending) {
-  if (std::memcmp(before.data(), from, before.size()) == 0) return;
-  Allocation* a = machine.memory.find(reinterpret_cast<std::uintptr_t>(from), before.size());
-  const auto* now = static_cast<const std::uint8_t*>(from);
-  for (std::size_t k = 0; k < before.size(); ++k) {
-    if (now[k] == before[k]) continue;
-    const std::size_t offset = reinterpret_cast<std::uintptr_t>(from) + k - a->start;
-    if (a->checked.touches(offset)->write.launch < pending) {
-      throw Fault("host memory was changed while a copy from it was pending");
-    }
-  }
-}
-
 // Pinned host memory is read when the copy runs, as on a device; what the program writes there in
 // between is a fault. Other host memory may be reused at once, since a driver stages it.
 cudaError_t Runtime::copy(void* to, const void* from, std::size_t bytes, Stream* stream,
@@ -282,25 +295,33 @@ cudaError_t Runtime::copy(void* to, const void* from, std::size_t bytes, Stream*
   const bool from_host = source == nullptr || source->kind == Allocation::Kind::kPinned;
   const bool is_staged = source == nullptr;
   const bool to_pinned = target != nullptr && target->kind == Allocation::Kind::kPinned;
-  queue.add(*stream, {name, [this, to, from, bytes, from_host, is_staged, to_pinned] {
-                        auto before = std::make_shared<std::vector<std::uint8_t>>();
-                        const std::uint32_t pending = queue.oldest_pending();
-                        if (from_host)
-                          before->assign(static_cast<const std::uint8_t*>(from),
-                                         static_cast<const std::uint8_t*>(from) + bytes);
-                        // Undefined until the copy has run.
-                        if (to_pinned && !from_host) std::memset(to, 0xff, bytes);
-                        return [this, to, from, bytes, from_host, is_staged, before,
-                                pending](std::uint32_t number) {
-                          const DevicePool::Opened opened(pool);
-                          if (is_staged) {
-                            run_copy(to, before->data(), bytes, number);
-                            return;
-                          }
-                          if (from_host) require_unchanged(from, *before, pending);
-                          run_copy(to, from, bytes, number);
-                        };
-                      }});
+  const bool is_checked = settings.checks_streams && settings.checks.races;
+  queue.add(*stream,
+            {name, [this, to, from, bytes, from_host, is_staged, to_pinned, is_checked] {
+               std::shared_ptr<const HostMemory> before;
+               if (from_host) {
+                 HostMemory host;
+                 host.pending = queue.oldest_pending();
+                 const auto* const begin = static_cast<const std::uint8_t*>(from);
+                 host.pieces[reinterpret_cast<std::uintptr_t>(from)].assign(begin, begin + bytes);
+                 before = keep(std::move(host));
+               }
+               // Undefined until the copy has run.
+               if (to_pinned && !from_host && !is_awaited(to, bytes)) std::memset(to, 0xff, bytes);
+               return [this, to, from, bytes, is_staged, is_checked, before](std::uint32_t number) {
+                 const DevicePool::Opened opened(pool);
+                 if (is_staged) {
+                   run_copy(to, before->pieces.begin()->second.data(), bytes, number);
+                   return;
+                 }
+                 Allocation* source =
+                     machine.memory.find(reinterpret_cast<std::uintptr_t>(from), bytes);
+                 if (before != nullptr && is_checked && source != nullptr &&
+                     before->is_changed(*source, from, bytes))
+                   throw Fault("host memory was changed while a copy from it was pending");
+                 run_copy(to, from, bytes, number);
+               };
+             }});
   if (target == nullptr && stream->capture == nullptr)
     queue.finish(*stream);  // to pageable memory: synchronous
   return cudaSuccess;

@@ -35,6 +35,8 @@ struct Settings {
   std::string statistics;
 };
 Settings settings_of_environment();
+// Whether GPUEMU_PEER_FAULT is RANK:KIND for this rank of the job.
+bool has_peer_fault(const std::string& kind);
 
 // One fat binary of the program, decoded when it is first used.
 struct Binary {
@@ -66,6 +68,7 @@ class Runtime {
   std::map<const void*, Kernel> kernels;
   std::map<const void*, Kernel> variables;
   std::map<std::string, KernelStatistics> statistics;
+  std::map<void*, DevicePool::Handle> peer_pieces;  // of other processes that are mapped here
   cudaError_t last_error = cudaSuccess;
   int device = 0;
   std::uint32_t running = 0;         // number of an operation of Recorded.hpp
@@ -82,7 +85,7 @@ class Runtime {
   void note_allocation(const char* what);
 
   cudaError_t launch(const void* function, Dim grid, Dim block, void** arguments,
-                     std::size_t shared, Stream* stream);
+                     std::size_t shared, Stream* stream, bool is_cooperative = false);
   cudaError_t copy(void* to, const void* from, std::size_t bytes, Stream* stream, const char* name);
   cudaError_t fill(void* to, int value, std::size_t bytes, Stream* stream);
   // What a copy does when it runs, as operation `number`.
@@ -101,15 +104,23 @@ class Runtime {
  private:
   Runtime();
   ~Runtime();
+  void run(const Launch& launch);
   std::shared_ptr<const HostMemory> read_host_memory(const std::vector<std::uint8_t>& parameters);
-  void require_unchanged(const void* from, const std::vector<std::uint8_t>& before,
-                         std::uint32_t pending);
+  std::shared_ptr<const HostMemory> keep(HostMemory&& memory);
+  // Whether an operation that is pending may read it.
+  bool is_awaited(const void* p, std::size_t bytes);
   void use_bytes(void* at, std::size_t bytes, bool is_write, std::uint32_t number,
                  const char* what);
+
+  std::vector<std::weak_ptr<const HostMemory>> awaited_;  // of pending operations
 };
 
 // Of a block, on request (cudaFuncSetAttribute).
 constexpr std::size_t kMostSharedBytes = 227 << 10;
+// Few, so that grids of persistent blocks stay small.
+constexpr int kMultiprocessors = 4;
+// Of a cooperative launch.
+constexpr std::uint64_t kMostBlocksTogether = 2 * kMultiprocessors;
 
 // Writes the report and ends the process with kFaultCode: no test may pass over it.
 constexpr int kFaultCode = 86;

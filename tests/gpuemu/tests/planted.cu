@@ -247,6 +247,59 @@ void copy_after_kernel() {
   wait();
 }
 
+// A kernel reads pinned memory that a copy then overwrites: no fault, though the copy is queued before the kernel runs.
+void copy_after_read() {
+  int *host = nullptr, *on_device = zeros<int>(64);
+  CHECK(cudaMallocHost(reinterpret_cast<void**>(&host), 256));
+  cudaStream_t s;
+  CHECK(cudaStreamCreate(&s));
+  for (int k = 0; k < 8; ++k) {
+    load_from<<<1, 32, 0, s>>>(host, on_device);
+    CHECK(cudaMemcpyAsync(host, on_device, 128, cudaMemcpyDeviceToHost, s));
+    CHECK(cudaMemcpyAsync(on_device, host, 128, cudaMemcpyHostToDevice, s));
+    CHECK(cudaMemcpyAsync(host, on_device, 128, cudaMemcpyDeviceToHost, s));
+  }
+  wait();
+}
+
+__global__ void store_second(int* to, int value) {
+  to[1] = value;
+}
+__global__ void load_four(const int4* from, int* to) {
+  const int4 four = *from;
+  to[0] = four.x + four.y + four.z + four.w;
+}
+
+// A kernel writes one of four words that another one reads at once; the host writes another of them, if it may.
+void reuse_word(bool is_hosts) {
+  int *host = nullptr, *on_device = device<int>(64);
+  CHECK(cudaMallocHost(reinterpret_cast<void**>(&host), 256));
+  cudaStream_t s;
+  CHECK(cudaStreamCreate(&s));
+  for (int k = 1; k < 9; ++k) {
+    store_second<<<1, 1, 0, s>>>(host, k);
+    load_four<<<1, 1, 0, s>>>(reinterpret_cast<int4*>(host), on_device);
+    if (is_hosts) host[3] = k;
+  }
+  wait();
+}
+
+// Each block waits until all have come.
+__global__ void meet(unsigned* arrived) {
+  if (threadIdx.x == 0) {
+    atomicAdd(arrived, 1u);
+    while (*reinterpret_cast<volatile unsigned*>(arrived) < gridDim.x) __nanosleep(20);
+  }
+  __syncthreads();
+}
+void meeting(bool is_cooperative) {
+  unsigned* arrived = zeros<unsigned>(1);
+  void* arguments[] = {&arrived};
+  const auto* kernel = reinterpret_cast<const void*>(&meet);
+  CHECK(is_cooperative ? cudaLaunchCooperativeKernel(kernel, 5, 64, arguments, 0, nullptr)
+                       : cudaLaunchKernel(kernel, 5, 64, arguments, 0, nullptr));
+}
+
 void two_streams(bool waits) {
   int* data = zeros<int>(64);
   wait();
@@ -352,6 +405,11 @@ const std::map<std::string, Case>& cases() {
       {"clean-reuse-kernel", [] { reuse_pinned(true, load_pinned); }},
       {"reuse-kernel", [] { reuse_pinned(false, load_pinned); }},
       {"clean-kernel-copy", copy_after_kernel},
+      {"clean-read-copy", copy_after_read},
+      {"clean-reuse-word", [] { reuse_word(false); }},
+      {"reuse-word", [] { reuse_word(true); }},
+      {"clean-meeting", [] { meeting(true); }},
+      {"meeting", [] { meeting(false); }},
       {"clean-streams", [] { two_streams(true); }},
       {"streams", [] { two_streams(false); }},
       {"clean-graph", [] { graph(""); }},
