@@ -54,7 +54,8 @@ constexpr std::int64_t rounded_outer_floats(std::int64_t rows, std::int64_t n, s
 
 // How the inputs of a row-parallel product are cut into leaves and in which order leaf sums are
 // added (see shard/ReductionTree.hpp for the program). Leaf l reads x columns [l * x_stride, l *
-// x_stride + size) and inputs k from l * x_stride on; sizes are leaf_k, the last one last_leaf_k.
+// x_stride + size) and inputs k from l * x_stride on; sizes are leaf_k, the last one last_leaf_k. x
+// and the weights may end with the last leaf's inputs.
 struct LeafOrder {
   int leaves = 0;
   int x_stride = 0;

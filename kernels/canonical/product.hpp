@@ -67,15 +67,15 @@ inline std::vector<float> run_tree(const std::vector<int>& program,
 struct Leaves {
   int stride = 0, size = 0, last_size = 0;
   std::vector<int> program;
+  int inputs = 0;  // in all; 0: count * stride
   int count() const { return static_cast<int>(program.size()); }
 };
 
-// Partial sums (partials, rows, columns) of x (rows, count * stride) w^T, w (columns, count *
-// stride).
+// Partial sums (partials, rows, columns) of x (rows, inputs) w^T, w (columns, inputs).
 template <class Chain = FmaChain>
 std::vector<float> multiply_leaves(const float* x, const float* w, const Leaves& leaves, int rows,
                                    int columns, const Chain& chain = {}) {
-  const int k = leaves.count() * leaves.stride;
+  const int k = leaves.inputs > 0 ? leaves.inputs : leaves.count() * leaves.stride;
   std::vector<float> y;
   for (int r = 0; r < rows; ++r)
     for (int c = 0; c < columns; ++c) {

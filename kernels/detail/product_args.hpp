@@ -41,7 +41,9 @@ ProductArgs multiply_leaves_args(const Y& y, const X& x, const PackedMatrix& w,
                                  const LeafOrder& leaves) {
   const int rows = x.extent_int(0);
   TAPER_EXPECT(y.extent_int(0) == leaves.partials * rows && y.extent_int(1) == w.columns);
-  TAPER_EXPECT(x.extent_int(1) == leaves.leaves * leaves.x_stride && x.extent_int(1) == w.k);
+  const int last = (leaves.leaves - 1) * leaves.x_stride;  // where the last leaf begins
+  TAPER_EXPECT(x.extent_int(1) == w.k && last + leaves.last_leaf_k <= w.k &&
+               w.k <= last + leaves.x_stride);
   ProductArgs args = weight_args(w);
   args.a = x.data();
   args.a_row = x.extent(1);

@@ -15,7 +15,7 @@ InferenceModel::InferenceModel(const std::string& name, const ModelFiles& files,
       files_(&files),
       ranks_(&ranks),
       phase_(phase),
-      parallel_(files.table, ranks.groups.tp_group(tp)),
+      parallel_(files.table, ranks.groups.tp_group(tp), ranks.exec.arithmetic),
       local_(files.table, parallel_.shard()),
       share_(ranks, files.table, {place_on_all(ranks, tp).layout}) {}
 

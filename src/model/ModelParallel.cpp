@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "model/ModelParallel.hpp"
 
+#include <algorithm>
+
 #include "model/DeviceCollectives.hpp"
 
 namespace taper {
@@ -42,39 +44,67 @@ TreeReducer key_value_sum(const ParamTable& table, const std::vector<ModelShard>
   return {ReductionTree(table.config().kv_heads, 1), ranges(shards, ShardKind::kKvHeads)};
 }
 
+// The blocks of the MLP or of the vocabulary, `width` of which are a leaf.
+struct Blocks {
+  ShardKind kind;
+  int all, width;
+
+  ReductionTree tree() const { return {leaves_of({0, all}, width).end, 1}; }
+  Staged<int> program(const ModelShard& shard) const {
+    return staged(tree().local_program(leaves_of(shard.units(kind), width)));
+  }
+  TreeReducer sum(const std::vector<ModelShard>& shards) const {
+    std::vector<Range> list;
+    for (const Range units : ranges(shards, kind)) list.push_back(leaves_of(units, width));
+    return {tree(), list};
+  }
+};
+
+Blocks mlp_of(const ParamTable& table, Arithmetic arithmetic) {
+  const int width = rounds_operands(arithmetic) ? table.leaf_blocks().mlp : 1;
+  return {ShardKind::kMlpBlocks, table.mlp_blocks(), width};
+}
+Blocks vocabulary_of(const ParamTable& table, Arithmetic arithmetic) {
+  const int width = rounds_operands(arithmetic) ? table.leaf_blocks().vocab : 1;
+  return {ShardKind::kVocab, table.vocab_blocks(), width};
+}
+
 }  // namespace
 
-ModelParallel::ModelParallel(const ParamTable& table, const Group& group)
+ModelParallel::ModelParallel(const ParamTable& table, const Group& group, Arithmetic arithmetic)
     : group_(&group),
       shards_(make_shards(table, group.size())),
       attention_program_(staged(attention_tree(table).local_program(shard().heads()))),
-      mlp_program_(staged(ReductionTree(table.mlp_blocks(), 1).local_program(shard().blocks()))),
+      mlp_program_(mlp_of(table, arithmetic).program(shard())),
       key_value_program_(staged(key_value_program(table, shards_, shard().kv_heads()))),
-      vocabulary_program_(
-          staged(ReductionTree(table.vocab_blocks(), 1).local_program(shard().vocab()))),
+      vocabulary_program_(vocabulary_of(table, arithmetic).program(shard())),
       attention_{{}, {attention_tree(table), ranges(shards_, ShardKind::kHeads)}},
-      mlp_{{}, {ReductionTree(table.mlp_blocks(), 1), ranges(shards_, ShardKind::kMlpBlocks)}},
+      mlp_{{}, mlp_of(table, arithmetic).sum(shards_)},
       key_value_input_{{}, key_value_sum(table, shards_)},
       gate_up_input_{{}, mlp_.sum},
-      head_input_{{},
-                  {ReductionTree(table.vocab_blocks(), 1), ranges(shards_, ShardKind::kVocab)}} {
+      head_input_{{}, vocabulary_of(table, arithmetic).sum(shards_)} {
   const ModelConfig& c = table.config();
-  const auto leaves = [&](const Staged<int>& program, const TreeReducer& sum, int stride, int k,
-                          int last_k) {
-    return LeafOrder{static_cast<int>(program.size()), stride, k, last_k, program.data(),
+  const auto leaves = [&](const Staged<int>& program, const TreeReducer& sum, int k, int last_k) {
+    return LeafOrder{static_cast<int>(program.size()), k, k, last_k, program.data(),
                      sum.partials(group.rank())};
   };
+  // By blocks of so many inputs, `inputs` in all.
+  const auto block_leaves = [&](const Blocks& blocks, const Staged<int>& program,
+                                const TreeReducer& sum, int block, int inputs) {
+    const Range held = shard().units(blocks.kind);
+    const int k = blocks.width * block, last = leaves_of(held, blocks.width).end - 1;
+    return leaves(program, sum, k, std::min(held.end * block, inputs) - last * k);
+  };
+  const Blocks mlp = mlp_of(table, arithmetic), vocabulary = vocabulary_of(table, arithmetic);
   const int pad = table.head_pad();
-  const bool has_last = shard().blocks().end == table.mlp_blocks();
-  const int last = c.intermediate - (table.mlp_blocks() - 1) * kMlpBlock;
-  attention_.leaves = leaves(attention_program_, attention_.sum, pad, c.head_dim, c.head_dim);
-  mlp_.leaves = leaves(mlp_program_, mlp_.sum, kMlpBlock, kMlpBlock, has_last ? last : kMlpBlock);
-  key_value_input_.leaves =
-      leaves(key_value_program_, key_value_input_.sum, 2 * pad, 2 * pad, 2 * pad);
+  attention_.leaves = leaves(attention_program_, attention_.sum, pad, pad);
+  attention_.leaves.leaf_k = attention_.leaves.last_leaf_k = c.head_dim;
+  key_value_input_.leaves = leaves(key_value_program_, key_value_input_.sum, 2 * pad, 2 * pad);
+  mlp_.leaves = block_leaves(mlp, mlp_program_, mlp_.sum, kMlpBlock, c.intermediate);
   gate_up_input_.leaves =
-      leaves(mlp_program_, gate_up_input_.sum, 2 * kMlpBlock, 2 * kMlpBlock, 2 * kMlpBlock);
-  head_input_.leaves =
-      leaves(vocabulary_program_, head_input_.sum, kVocabBlock, kVocabBlock, kVocabBlock);
+      block_leaves(mlp, mlp_program_, mlp_.sum, 2 * kMlpBlock, 2 * kMlpBlock * table.mlp_blocks());
+  head_input_.leaves = block_leaves(vocabulary, vocabulary_program_, head_input_.sum, kVocabBlock,
+                                    kVocabBlock * table.vocab_blocks());
 }
 
 void ModelParallel::multiply(const Exec& exec, const PackedMatrix& weights, const RowParallel& by,

@@ -18,7 +18,7 @@ namespace taper {
 class ModelParallel {
  public:
   // `group` must outlive this object; group.rank() is the shard index.
-  ModelParallel(const ParamTable& table, const Group& group);
+  ModelParallel(const ParamTable& table, const Group& group, Arithmetic arithmetic);
 
   const Group& group() const { return *group_; }
   const ModelShard& shard() const { return shards_[group_->rank()]; }
@@ -31,7 +31,7 @@ class ModelParallel {
     TreeReducer sum;
   };
   // Of the forward pass, by query heads (also the gradient of the query product's input) and by
-  // blocks of 64 columns of the MLP.
+  // blocks of columns of the MLP, as many as LeafBlocks says.
   const RowParallel& attention() const { return attention_; }
   const RowParallel& mlp() const { return mlp_; }
   // Of the gradients of inputs: of the key and value product, by KV heads; of gate and up, by

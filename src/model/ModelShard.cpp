@@ -2,26 +2,50 @@
 #include "model/ModelShard.hpp"
 
 #include <algorithm>
+#include <string>
 
 #include "base/Error.hpp"
 
 namespace taper {
 
+namespace {
+
+int mlp_leaves(const ParamTable& table) {
+  return leaves_of({0, table.mlp_blocks()}, table.leaf_blocks().mlp).end;
+}
+int vocab_leaves(const ParamTable& table) {
+  return leaves_of({0, table.vocab_blocks()}, table.leaf_blocks().vocab).end;
+}
+
+// Shard `index` of so many blocks, which ends with a leaf.
+Range blocks_of_shard(int blocks, int width, int degree, int index) {
+  const Range leaves = shard_range(leaves_of({0, blocks}, width).end, degree, index);
+  return {leaves.begin * width, std::min(leaves.end * width, blocks)};
+}
+
+}  // namespace
+
 int largest_degree(const ParamTable& table) {
-  return std::min({table.config().heads, table.mlp_blocks(), table.vocab_blocks()});
+  return std::min({table.config().heads, mlp_leaves(table), vocab_leaves(table)});
+}
+
+int shard_of_id(const ParamTable& table, int degree, int id) {
+  return shard_of_unit(vocab_leaves(table), degree, id / kVocabBlock / table.leaf_blocks().vocab);
 }
 
 ModelShard::ModelShard(const ParamTable& table, int degree, int index)
     : degree_(degree), index_(index) {
   const ModelConfig& c = table.config();
-  const auto need = [&](int units, const char* what) {
+  const auto need = [&](int units, const std::string& what) {
     TAPER_VALIDATE(degree <= units, "tensor-parallel degree "
                                         << degree << " (the model has only " << units << ' ' << what
                                         << " to share out); choose at most " << units);
   };
+  const LeafBlocks& width = table.leaf_blocks();
   need(c.heads, "query heads");
-  need(table.mlp_blocks(), "blocks of 64 MLP columns");
-  need(table.vocab_blocks(), "blocks of 64 vocabulary rows");
+  need(mlp_leaves(table), "blocks of " + std::to_string(width.mlp * kMlpBlock) + " MLP columns");
+  need(vocab_leaves(table),
+       "blocks of " + std::to_string(width.vocab * kVocabBlock) + " vocabulary rows");
   if (degree <= c.kv_heads) {
     const int group = c.heads / c.kv_heads;
     kv_heads_ = shard_range(c.kv_heads, degree, index);
@@ -31,8 +55,8 @@ ModelShard::ModelShard(const ParamTable& table, int degree, int index)
     heads_ = shard_range(c.heads, degree, index);
     kv_heads_ = {heads_.begin / group, (heads_.end + group - 1) / group};
   }
-  blocks_ = shard_range(table.mlp_blocks(), degree, index);
-  vocab_ = shard_range(table.vocab_blocks(), degree, index);
+  blocks_ = blocks_of_shard(table.mlp_blocks(), width.mlp, degree, index);
+  vocab_ = blocks_of_shard(table.vocab_blocks(), width.vocab, degree, index);
 }
 
 Range ModelShard::units(ShardKind kind) const {

@@ -13,6 +13,14 @@ namespace taper {
 // The most ranks that can share out a model.
 int largest_degree(const ParamTable& table);
 
+// The shard of `degree` that holds the row of a token id.
+int shard_of_id(const ParamTable& table, int degree, int id);
+
+// The leaves, of `width` blocks each, that `blocks` hold.
+constexpr Range leaves_of(Range blocks, int width) {
+  return {blocks.begin / width, (blocks.end + width - 1) / width};
+}
+
 // What one rank of a tensor-parallel group computes: ranges of units of each kind.
 class ModelShard {
  public:

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 
+#include "kernels/Exec.hpp"
 #include "kernels/product.hpp"
 
 namespace taper {
@@ -18,11 +19,18 @@ const char* role_name(ParamRole role) {
 
 }  // namespace
 
-ParamTable::ParamTable(const ModelConfig& config)
+LeafBlocks leaf_blocks(const ModelConfig& config) {
+  constexpr int kWide = 4, kMany = 8192;
+  const auto blocks = [](int inputs) { return !kOnHost && inputs >= kMany ? kWide : 1; };
+  return {blocks(config.intermediate), blocks(config.vocab)};
+}
+
+ParamTable::ParamTable(const ModelConfig& config, const LeafBlocks& leaf_blocks)
     : config_(config),
       head_pad_(round_up(config.head_dim, kPanelColumns)),
       mlp_blocks_((config.intermediate + kMlpBlock - 1) / kMlpBlock),
-      vocab_blocks_((config.vocab + kVocabBlock - 1) / kVocabBlock) {
+      vocab_blocks_((config.vocab + kVocabBlock - 1) / kVocabBlock),
+      leaf_blocks_(leaf_blocks) {
   const int h = config.hidden;
   first_piece_.push_back(0);
   add(ParamRole::kEmbedding, -1, ShardKind::kVocab, vocab_blocks_, kVocabBlock, h);

@@ -46,17 +46,28 @@ struct ParamTensor {
   std::int64_t unit_size() const { return std::int64_t{unit_rows} * columns; }
 };
 
-// Columns of MLP per unit, and the width of the leaves of the down projection.
+// Columns of MLP per unit.
 inline constexpr int kMlpBlock = 64;
 // Rows of the vocabulary per unit.
 inline constexpr int kVocabBlock = 64;
+
+// How many blocks of the MLP and of the vocabulary are a leaf of sums over them, in an arithmetic
+// that rounds operands (in f32 each block is one). Shards never cut a leaf, in no arithmetic.
+struct LeafBlocks {
+  int mlp = 1;
+  int vocab = 1;
+};
+// On GPUs 4 where there are at least 8,192 columns, or rows: tensor cores lose time at the end of a
+// leaf. Else 1.
+LeafBlocks leaf_blocks(const ModelConfig& config);
 
 // The one table of a model's tensors, in their global order: the loader, the optimizer, the
 // resharder and checkpoints all read it. A piece is one unit of one tensor; pieces are numbered
 // through in table order.
 class ParamTable {
  public:
-  explicit ParamTable(const ModelConfig& config);
+  explicit ParamTable(const ModelConfig& config) : ParamTable(config, taper::leaf_blocks(config)) {}
+  ParamTable(const ModelConfig& config, const LeafBlocks& leaf_blocks);
 
   const ModelConfig& config() const { return config_; }
   const std::vector<ParamTensor>& tensors() const { return tensors_; }
@@ -74,12 +85,14 @@ class ParamTable {
   int head_pad() const { return head_pad_; }
   int mlp_blocks() const { return mlp_blocks_; }
   int vocab_blocks() const { return vocab_blocks_; }
+  const LeafBlocks& leaf_blocks() const { return leaf_blocks_; }
 
  private:
   void add(ParamRole role, int layer, ShardKind kind, int units, int unit_rows, int columns);
 
   ModelConfig config_;
   int head_pad_, mlp_blocks_, vocab_blocks_;
+  LeafBlocks leaf_blocks_;
   std::vector<ParamTensor> tensors_;
   std::vector<int> first_piece_;
 };

@@ -17,11 +17,11 @@ void embed_tokens(const Exec& exec, const ModelView& view, const ModelParallel& 
   embed(exec, x, batch.ids, view.embedding(), begin);
   if (parallel.group().is_null()) return;
   // Every rank knows all ids, hence who owns which row: owned rows travel once, owner by owner.
-  const int size = parallel.group().size(), blocks = view.table().vocab_blocks();
+  const int size = parallel.group().size();
   const std::size_t h = x.extent(1), rows = x.extent(0);
   std::vector<Staged<std::int32_t>> rows_of(size);  // by owner, ascending
   for (std::size_t r = 0; r < rows; ++r)
-    rows_of[shard_of_unit(blocks, size, batch.host_ids(r) / kVocabBlock)].push_back(
+    rows_of[shard_of_id(view.table(), size, batch.host_ids(r))].push_back(
         static_cast<std::int32_t>(r));
   std::vector<std::int64_t> counts;
   Staged<std::int32_t> order;

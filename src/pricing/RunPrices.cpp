@@ -236,7 +236,7 @@ class RunPrices {
 
   std::int64_t weight_bytes(const ModelFiles& files, int tp, WithBackward backward) const {
     MemoryPlan plan;
-    const LocalParams local(files.table, ModelShard(files.table, tp, 0));
+    const LocalParams local(files.table, ModelShard(files.table, tp, tp - 1));
     PackedModel::add_memory(plan, "model", local, run_.model.type, backward);
     return plan.total();
   }
@@ -253,13 +253,14 @@ class RunPrices {
     MemoryPlan plan;
     const Group alone = Group::self();
     pass.owner.phase = plan.phase("passes");
-    TrainPass::add_memory(plan, files.table, ModelParallel(files.table, alone), pass);
+    TrainPass::add_memory(plan, files.table,
+                          ModelParallel(files.table, alone, pass.precision.arithmetic), pass);
     return plan.total() / tp;
   }
 
   PlaceOption learner(const ModelFiles& files, const ModelLayout& layout) const {
     const int tp = layout.grid.tp;
-    const LocalParams local(files.table, ModelShard(files.table, tp, 0));
+    const LocalParams local(files.table, ModelShard(files.table, tp, tp - 1));
     PlaceOption option{layout};
     option.bytes = weight_bytes(files, tp, WithBackward::kYes) +
                    local.size() * ShardedAdamW::kParamBytes / layout.grid.dp;

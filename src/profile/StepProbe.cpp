@@ -56,7 +56,8 @@ class BlindDrafter : public Drafter {
 }  // namespace
 
 struct StepProbe::Side {
-  Side(const ParamTable& table, const Group& group) : parallel(table, group) {}
+  Side(const ParamTable& table, const Ranks& ranks, int degree)
+      : parallel(table, ranks.groups.tp_group(degree), ranks.exec.arithmetic) {}
 
   ModelParallel parallel;
   std::unique_ptr<ModelView> view;
@@ -78,7 +79,7 @@ StepProbe::StepProbe(const StepProbeOptions& options, ModelFiles& files, const R
     : options_(options), files_(&files), ranks_(&ranks) {
   require_no_problems(options.problems(), "profile");
   for (const int degree : degrees)
-    sides_[degree] = std::make_unique<Side>(files.table, ranks.groups.tp_group(degree));
+    sides_[degree] = std::make_unique<Side>(files.table, ranks, degree);
   model_ = std::make_unique<InferenceModel>("model", files, ranks, sides_.begin()->first);
   model_->add_memory(plan_, options.type);
   for (auto& [degree, side] : sides_) {

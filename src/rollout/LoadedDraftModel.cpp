@@ -58,7 +58,9 @@ std::int64_t LoadedDraftModel::largest_cache(const RolloutLayouts& layouts) cons
 
 void LoadedDraftModel::add_layout(int degree, const EngineOptions& options, std::int64_t kv_layer) {
   const ModelParallel& parallel =
-      parallels_.emplace(degree, ModelParallel(files_.table, ranks_.groups.tp_group(degree)))
+      parallels_
+          .emplace(degree, ModelParallel(files_.table, ranks_.groups.tp_group(degree),
+                                         options.precision.arithmetic))
           .first->second;
   EngineSetup& layout = layouts_[degree];
   layout = {nullptr, &parallel, options};

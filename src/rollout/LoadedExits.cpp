@@ -18,7 +18,7 @@ LoadedExits::LoadedExits(const GeneratorOptions& options, const ModelFiles& poli
       step_rows_(layouts.memory().step_rows),
       logit_rows_(layouts.smallest().options.logit_rows) {
   for (const ModelFiles& head : files_.heads()) {
-    parallels_.emplace_back(head.table, ranks.groups.tp_group(1));
+    parallels_.emplace_back(head.table, ranks.groups.tp_group(1), ranks.exec.arithmetic);
     if (!is_trained_) weights_.emplace_back("early exits", head, ranks, 1);
   }
 }

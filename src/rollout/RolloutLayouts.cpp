@@ -57,8 +57,8 @@ RolloutLayouts::RolloutLayouts(const GeneratorOptions& options, const ModelFiles
   const EngineNeed need{options.max_positions(), files.valid_ids(), options.names.kv_memory,
                         precision(ranks.exec)};
   for (const int tp : possible_degrees(options, files.table, ranks.chain)) {
-    const auto [at, unused] =
-        parallels_.emplace(tp, ModelParallel(files.table, ranks.groups.tp_group(tp)));
+    const auto [at, unused] = parallels_.emplace(
+        tp, ModelParallel(files.table, ranks.groups.tp_group(tp), need.precision.arithmetic));
     layouts_[tp] = {nullptr, &at->second, engine_options(options, need, files.config, at->second)};
   }
   TAPER_INSIST(!layouts_.empty(), "no tensor-parallel degree is left to generate in");

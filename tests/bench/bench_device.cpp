@@ -33,12 +33,16 @@ constexpr int kTrainedRows = 1024;                 // from which on gradients ar
 struct Shape {
   const char* name;
   int columns, k;
-  bool has_leaves = false;
+  int leaf_k = 0;  // 0: no leaves
 };
 // Beside "query" and the last one, "output" and "down" show what leaves cost.
-constexpr Shape kShapes[] = {{"query", 4096, 4096},        {"key, value", 2048, 4096},
-                             {"output", 4096, 4096, true}, {"gate, up", 28672, 4096},
-                             {"down", 4096, 14336, true},  {"down in one chain", 4096, 14336}};
+constexpr Shape kShapes[] = {{"query", 4096, 4096},
+                             {"key, value", 2048, 4096},
+                             {"output", 4096, 4096, 128},
+                             {"gate, up", 28672, 4096},
+                             {"down", 4096, 14336, 256},
+                             {"down, leaves of 64", 4096, 14336, 64},
+                             {"down in one chain", 4096, 14336}};
 
 struct BenchOptions {
   Exec exec;
@@ -162,10 +166,11 @@ double copy_rate(const BenchOptions& options) {
 void measure(const BenchOptions& options, const Shape& shape, double copied) {
   const int columns = shape.columns / options.scale, k = shape.k / options.scale;
   Weights weights(options.exec, columns, k, weight_bytes(options));
-  const ReductionTree tree(std::max(1, k / kPanelColumns), 1);
+  const int leaf_k = shape.leaf_k == 0 ? k : std::min(shape.leaf_k, k);
+  const ReductionTree tree((k + leaf_k - 1) / leaf_k, 1);
   const Staged<int> program = staged(tree.local_program({0, tree.leaves()}));
-  const LeafOrder leaves{tree.leaves(), kPanelColumns,  kPanelColumns,
-                         kPanelColumns, program.data(), 1};
+  const LeafOrder leaves{tree.leaves(),  leaf_k, leaf_k, k - (tree.leaves() - 1) * leaf_k,
+                         program.data(), 1};
   const auto print = [&](const char* name, int rows, double bytes, double seconds) {
     std::printf("%-20s %6d x %-6d rows %5d  %10.1f us  %6.1f %% of the copy  %8.2f TFLOP/s\n", name,
                 k, columns, rows, 1e6 * seconds, 100 * bytes / seconds / copied,
@@ -182,7 +187,7 @@ void measure(const BenchOptions& options, const Shape& shape, double copied) {
     const MatrixView<float, Exec> out(y.data(), rows, columns);
     print(shape.name, rows, 2.0 * columns * k + 4.0 * rows * (columns + k),
           median_seconds(options, [&] {
-            if (shape.has_leaves)
+            if (shape.leaf_k > 0)
               multiply_leaves(exec, out, in, weights.next(), leaves);
             else
               multiply(exec, out, in, weights.next());

@@ -23,7 +23,7 @@ constexpr double kRarest = -25.0;  // log-prob; integer masses end at 2^-40
 struct Row {
   explicit Row(const std::vector<float>& values)
       : table(config_of(static_cast<int>(values.size()))),
-        parallel(table, self),
+        parallel(table, self, Arithmetic::kF32),
         memory(static_cast<std::size_t>(parallel.shard().vocab().size()) * kVocabBlock, 0.0f),
         logits(make_matrix(memory.data(), 1, static_cast<int>(memory.size()))) {
     std::copy(values.begin(), values.end(), memory.begin());

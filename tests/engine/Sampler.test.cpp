@@ -28,7 +28,8 @@ constexpr float kNone = -std::numeric_limits<float>::infinity();
 struct ShardedLogits {
   ShardedLogits(const std::vector<std::vector<float>>& rows, int valid_ids, const Group& group,
                 float temperature)
-      : table(config_of(static_cast<int>(rows.front().size()))), parallel(table, group) {
+      : table(config_of(static_cast<int>(rows.front().size()))),
+        parallel(table, group, Arithmetic::kF32) {
     set_float_mode();
     const Range blocks = parallel.shard().vocab();
     const int n = static_cast<int>(rows.size()), columns = blocks.size() * kVocabBlock;

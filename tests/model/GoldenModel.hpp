@@ -21,8 +21,9 @@ inline std::filesystem::path golden_dir(const std::string& name) {
 // A model of tests/golden with the results that transformers gave.
 struct GoldenModel : LoadedModel {
   explicit GoldenModel(const std::string& name, const Group& group,
-                       WeightType type = WeightType::kF32, TrainPassOptions options = {})
-      : LoadedModel(golden_dir(name), group, type, options),
+                       WeightType type = WeightType::kF32, TrainPassOptions options = {},
+                       const LeafBlocks& leaf_blocks = {})
+      : LoadedModel(golden_dir(name), group, type, options, 512, {}, leaf_blocks),
         golden(SafetensorsFile::open(golden_dir(name) / "golden.safetensors")) {}
 
   template <class T>

@@ -17,7 +17,7 @@ struct HeadModel {
   HeadModel(const ModelConfig& of, int vocab, std::uint64_t seed, const Group& self)
       : config(without_layers(of, vocab)),
         table(config),
-        parallel(table, self),
+        parallel(table, self, Arithmetic::kF32),
         local(table, parallel.shard()),
         values(static_cast<std::size_t>(local.size())),
         arena(plan(local)),

@@ -26,7 +26,7 @@ class DeepModel {
   DeepModel()
       : config_(deep(read_model_config(golden_dir("llama_b")))),
         table_(config_),
-        parallel_(table_, self_),
+        parallel_(table_, self_, Arithmetic::kF32),
         local_(table_, parallel_.shard()),
         rope_(staged(make_rope_table(config_, 512))),
         shape_(table_, parallel_.shard()),

@@ -22,13 +22,15 @@ namespace taper::test {
 struct LoadedModel {
   explicit LoadedModel(const std::filesystem::path& directory, const Group& group,
                        WeightType type = WeightType::kF32, TrainPassOptions options = {},
-                       int positions = 512, std::optional<std::uint64_t> score_seed = {})
+                       int positions = 512, std::optional<std::uint64_t> score_seed = {},
+                       const LeafBlocks& leaf_blocks = {})
       : config(configured(directory, score_seed.has_value())),
-        table(config),
-        parallel(table, group),
+        table(config, leaf_blocks),
+        parallel(table, group, options.precision.arithmetic),
         local(table, parallel.shard()),
         rope(staged(make_rope_table(config, positions))) {
     set_float_mode();
+    set_precision(exec, options.precision);
     MemoryPlan plan;
     PackedModel::add_memory(plan, "test", local, type, WithBackward::kYes);
     TrainPass::add_memory(plan, table, parallel, options);

@@ -57,7 +57,7 @@ std::vector<float> product(const GoldenModel& m, const RowParallel& p,
 TEST_CASE("a rank knows its own shard and those of the others") {
   const Group world = Group::world(MPI_COMM_WORLD);
   const ParamTable table(read_model_config(golden_dir("llama_b")));
-  const ModelParallel parallel(table, world);
+  const ModelParallel parallel(table, world, Arithmetic::kF32);
   CHECK(&parallel.group() == &world);
   CHECK(parallel.shard().index() == world.rank());
   int heads = 0, blocks = 0;
@@ -76,7 +76,7 @@ TEST_CASE(
     "leaves are the query heads and MLP blocks of the shard, the last block as long as it is") {
   const Group world = Group::world(MPI_COMM_WORLD);
   const ParamTable table(read_model_config(golden_dir("llama_b")));  // 200 columns of MLP
-  const ModelParallel parallel(table, world);
+  const ModelParallel parallel(table, world, Arithmetic::kF32);
   CHECK(parallel.attention().leaves.leaves == parallel.shard().heads().size());
   CHECK(parallel.attention().leaves.leaf_k == table.config().head_dim);
   CHECK(parallel.attention().leaves.x_stride == table.head_pad());
@@ -87,6 +87,27 @@ TEST_CASE(
   CHECK(mlp.last_leaf_k == (is_last ? 200 - 3 * kMlpBlock : kMlpBlock));
   CHECK(parallel.attention().leaves.partials == parallel.attention().sum.partials(world.rank()));
   CHECK(mlp.partials == parallel.mlp().sum.partials(world.rank()));
+}
+
+TEST_CASE("leaves have as many blocks as the table says, in f32 one") {
+  const ModelConfig config = read_model_config(golden_dir("llama_b"));
+  const ParamTable table(config, {3, 4});  // of 4 and 6 blocks
+  const Group self = Group::self();
+  const ModelParallel f32(table, self, Arithmetic::kF32), bf16(table, self, Arithmetic::kBf16);
+  CHECK(f32.mlp().leaves.leaves == 4);
+  CHECK(f32.head_input().leaves.leaves == 6);
+  const LeafOrder &down = bf16.mlp().leaves, &gate_up = bf16.gate_up_input().leaves,
+                  &head = bf16.head_input().leaves;
+  CHECK(down.leaves == 2);
+  CHECK(down.x_stride == 3 * kMlpBlock);
+  CHECK(down.leaf_k == 3 * kMlpBlock);
+  CHECK(down.last_leaf_k == 200 - 3 * kMlpBlock);
+  CHECK(gate_up.leaves == 2);
+  CHECK(gate_up.leaf_k == 6 * kMlpBlock);
+  CHECK(gate_up.last_leaf_k == 2 * kMlpBlock);
+  CHECK(head.leaves == 2);
+  CHECK(head.leaf_k == 4 * kVocabBlock);
+  CHECK(head.last_leaf_k == 2 * kVocabBlock);
 }
 
 TEST_CASE("row-parallel products have the bits of one rank") {

@@ -1,7 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "model/ModelShard.hpp"
 
+#include <algorithm>
 #include <catch2/catch_test_macros.hpp>
+#include <catch2/matchers/catch_matchers.hpp>
+#include <catch2/matchers/catch_matchers_string.hpp>
 
 #include "base/Error.hpp"
 
@@ -54,6 +57,30 @@ TEST_CASE("shards tile query heads, MLP blocks and vocabulary for every degree")
       }
     }
   }
+}
+
+TEST_CASE("shards never cut a leaf, and nest") {
+  const LeafBlocks leaf{4, 2};  // of 11 and 15 blocks
+  const ParamTable table(config(8, 8), leaf);
+  CHECK(largest_degree(table) == 3);
+  for (const int degree : {1, 2, 3}) {
+    int block = 0, row = 0;
+    for (int i = 0; i < degree; ++i) {
+      const ModelShard shard(table, degree, i);
+      CHECK(shard.blocks().begin == block);
+      CHECK(shard.vocab().begin == row);
+      CHECK(block % leaf.mlp == 0);
+      CHECK(row % leaf.vocab == 0);
+      block = shard.blocks().end;
+      row = shard.vocab().end;
+      CHECK(shard_of_id(table, degree, shard.vocab().begin * kVocabBlock) == i);
+      CHECK(shard_of_id(table, degree, std::min(row * kVocabBlock, 900) - 1) == i);
+    }
+    CHECK(block == table.mlp_blocks());
+    CHECK(row == table.vocab_blocks());
+  }
+  CHECK_THROWS_WITH(ModelShard(table, 4, 0),
+                    Catch::Matchers::ContainsSubstring("only 3 blocks of 256 MLP columns"));
 }
 
 TEST_CASE("a degree above the units of the model is refused and says how many there are") {

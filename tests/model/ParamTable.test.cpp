@@ -3,6 +3,8 @@
 
 #include <catch2/catch_test_macros.hpp>
 
+#include "kernels/Exec.hpp"
+
 using namespace taper;
 
 namespace {
@@ -68,4 +70,15 @@ TEST_CASE("tensors are found by role and layer, and by their pieces") {
   CHECK(qwen.head_pad() == 64);
   CHECK(qwen.mlp_blocks() == 2);
   CHECK(qwen.vocab_blocks() == 3);
+}
+
+TEST_CASE("leaves are wide on GPUs alone, and only where there are many") {
+  ModelConfig c = config(ModelFamily::kLlama, true);
+  CHECK(leaf_blocks(c).mlp == 1);
+  CHECK(leaf_blocks(c).vocab == 1);
+  c.intermediate = 8192;
+  c.vocab = 8191;
+  CHECK(leaf_blocks(c).mlp == (kOnHost ? 1 : 4));
+  CHECK(leaf_blocks(c).vocab == 1);
+  CHECK(ParamTable(c).leaf_blocks().mlp == leaf_blocks(c).mlp);
 }

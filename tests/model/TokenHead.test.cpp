@@ -161,7 +161,7 @@ TEST_CASE("the gradient by hidden states keeps the small terms of a large vocabu
   };
   const Group self = Group::self();
   const ParamTable table(config);
-  const ModelParallel parallel(table, self);
+  const ModelParallel parallel(table, self, Arithmetic::kF32);
   const LocalParams local(table, parallel.shard());
   MemoryPlan plan;
   PackedModel::add_memory(plan, "test", local, WeightType::kF32, WithBackward::kYes);

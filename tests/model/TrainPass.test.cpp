@@ -3,9 +3,12 @@
 
 #include <mpi.h>
 
+#include <algorithm>
 #include <catch2/catch_test_macros.hpp>
 #include <cmath>
+#include <cstring>
 #include <map>
+#include <memory>
 
 #include "comm/Group.hpp"
 #include "model/GoldenModel.hpp"
@@ -66,6 +69,35 @@ TEST_CASE("log-probs have the same bits for every tensor-parallel degree") {
     const PackedSequences s = one.sequences();
     const Scores a = score(one, s), b = score(many, s);
     CHECK(same_bits(a.log_prob, b.log_prob));
+  }
+}
+
+// Blocks two by two: two leaves of the MLP, the last one shorter, and three of the vocabulary.
+TEST_CASE("log-probs and gradients have the same bits on two ranks if leaves have two blocks") {
+  const Group group = world(), self = Group::self();
+  if (group.size() > 2) return;
+  TrainPassOptions options;
+  for (const Arithmetic arithmetic : {Arithmetic::kF32, Arithmetic::kBf16}) {
+    INFO("arithmetic " << static_cast<int>(arithmetic));
+    options.precision.arithmetic = arithmetic;
+    const auto load = [&](const Group& on, const LeafBlocks& leaf_blocks) {
+      return std::make_unique<GoldenModel>("llama_b", on, WeightType::kBf16, options, leaf_blocks);
+    };
+    const auto one = load(self, {2, 2}), many = load(group, {2, 2}), narrow = load(self, {});
+    const PackedSequences s = one->sequences();
+    const Scores scores = score(*one, s);
+    CHECK(same_bits(scores.log_prob, score(*many, s).log_prob));
+    for (GoldenModel* m : {one.get(), many.get(), narrow.get()}) m->train(s);
+    const FloatVector wide_sums = one->gradient_values(), narrow_sums = narrow->gradient_values();
+    CHECK(std::equal(wide_sums.data(), wide_sums.data() + wide_sums.size(), narrow_sums.data()) ==
+          !rounds_operands(arithmetic));
+    for (const LocalParams::Piece& piece : many->local.pieces()) {
+      const auto whole = one->local.pieces()[static_cast<std::size_t>(piece.id)];
+      const float* const expected = one->gradient_values().data() + whole.offset;
+      const float* const got = many->gradient_values().data() + piece.offset;
+      INFO("piece " << piece.id);
+      CHECK(std::memcmp(expected, got, sizeof(float) * static_cast<std::size_t>(piece.size)) == 0);
+    }
   }
 }
 

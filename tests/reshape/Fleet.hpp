@@ -41,7 +41,7 @@ struct Fleet {
 #endif
     for (const int tp : chain.degrees()) {
       if (tp < smallest) continue;
-      parallels.emplace(tp, ModelParallel(model.table, groups.tp_group(tp)));
+      parallels.emplace(tp, ModelParallel(model.table, groups.tp_group(tp), Arithmetic::kF32));
       views.emplace(tp, ModelView(*model.packed, parallels.at(tp).shard()));
       layouts[tp] = {&views.at(tp), &parallels.at(tp), options_of(model, tp)};
       memory.cover(EngineMemory::of(model.table, parallels.at(tp), layouts[tp].options));

@@ -77,7 +77,8 @@ TEST_CASE("a rank has memory for its share of the sequences in flight, in the wo
   std::int64_t most = 0;
   for (const int tp : world.ranks.chain.degrees()) {
     INFO("degree " << tp);
-    const ModelParallel parallel(files.table, world.ranks.groups.tp_group(tp));
+    const ModelParallel parallel(files.table, world.ranks.groups.tp_group(tp),
+                                 world.ranks.exec.arithmetic);
     const int rows = std::max(options.step_rows, options.max_running * tp);
     most = std::max(
         most, InferencePass::floats(files.table, parallel, rows, world.ranks.exec.arithmetic));

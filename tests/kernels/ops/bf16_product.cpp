@@ -85,10 +85,11 @@ void compare_multiply(Report& report, const Setting& set, int rows, int columns,
                       kError);
 }
 
+// `cut`: inputs that x and the weights lack at the end of the last leaf.
 void compare_leaves(Report& report, const Setting& set, int rows, int units, int stride, int size,
-                    int last, int columns = 128) {
+                    int last, int columns = 128, int cut = 0) {
   const ReductionTree tree(units, 1);
-  const int k = units * stride;
+  const int k = units * stride - cut;
   const Floats x = random_floats(std::int64_t{rows} * k, 5);
   const Floats stored = random_floats(std::int64_t{columns} * k, 6);
   const PackedWeights w = pack_bf16(set, stored, columns, k);
@@ -96,7 +97,7 @@ void compare_leaves(Report& report, const Setting& set, int rows, int units, int
   for (const Range range : {Range{0, units}, Range{1, units}}) {
     if (range.empty()) continue;
     const std::vector<int> program = tree.local_program(range);
-    const int partials = tree.partials(range), inputs = range.size() * stride;
+    const int partials = tree.partials(range), inputs = range.size() * stride - cut;
     const Staged<int> on_device = staged(program);
     const LeafOrder order{range.size(), stride, size, last, on_device.data(), partials};
     Floats part_x, part_w;
@@ -108,12 +109,12 @@ void compare_leaves(Report& report, const Setting& set, int rows, int units, int
     multiply_leaves(exec_of(set), view(y, partials * rows, columns),
                     const_view(part_x, rows, inputs), w.matrix.k_slice(range.begin * stride, k),
                     order);
-    report.expect_equal(
-        set.name + " leaf product, rows " + std::to_string(rows) + ", leaves " +
-            std::to_string(range.size()) + " of " + std::to_string(size),
-        y,
-        canonical::multiply_leaves(part_x.data(), part_w.data(), {stride, size, last, program},
-                                   rows, columns, chain_of(set)));
+    report.expect_equal(set.name + " leaf product, rows " + std::to_string(rows) + ", leaves " +
+                            std::to_string(range.size()) + " of " + std::to_string(size),
+                        y,
+                        canonical::multiply_leaves(part_x.data(), part_w.data(),
+                                                   {stride, size, last, program, inputs}, rows,
+                                                   columns, chain_of(set)));
   }
 }
 
@@ -153,6 +154,8 @@ void compare(Report& report, Setting set) {
     compare_leaves(report, set, rows, 1, 80, 80, 80);
     compare_leaves(report, set, rows, 16, 16, 16, 16);  // in eight segments, or two
     compare_leaves(report, set, rows, 28, 16, 16, 9);
+    compare_leaves(report, set, rows, 3, 256, 256, 64, 128, 192);  // four blocks, and one
+    compare_leaves(report, set, rows, 2, 256, 256, 40, 128, 192);
   }
   for (const bool rounds : {false, true}) {
     set.keeps_rounded = rounds;
@@ -161,6 +164,7 @@ void compare(Report& report, Setting set) {
     compare_leaves(report, set, 150, 12, 64, 56, 40);
     compare_leaves(report, set, 192, 40, 16, 16, 16, 64);   // more waiting sums than registers
     compare_leaves(report, set, 1024, 3, 16, 16, 16, 512);  // in blocks of 64 rows
+    compare_leaves(report, set, 150, 3, 256, 256, 72, 128, 128);
     compare_outer(report, set, 75, 136, 264);
     // So many rows and panels that the host rounds before, with whole pairs and without, and more
     // inputs than a task takes at a time.
