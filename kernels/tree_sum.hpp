@@ -11,7 +11,7 @@
 
 namespace taper {
 
-// out (n) = what is left when the program of a tree (shard/ReductionTree.hpp, at most 256 values)
+// out (n) = what is left when the program of a tree (shard/ReductionTree.hpp, at most 512 values)
 // has run on values (program.size(), n): value i is pushed on a stack, then program[i] times the
 // two top values are replaced by their sum. They must not overlap.
 void sum_tree(const CudaExec& exec, VectorView<float, CudaExec> out,

@@ -58,7 +58,7 @@ def short_name(name):
     """The function of this project that a kernel stands in: "device_rope" of what Kokkos makes of a lambda in it."""
     for pattern in (r"taper::detail::(?:\(anonymous namespace\)::)?(device_\w+)", r"taper::(sum_tree|checksums)[(<]",
                     r"taper::detail::\(anonymous namespace\)::(\w+)<([^>]*)>",
-                    r"^taper::detail::\(anonymous namespace\)::(\w+)\("):
+                    r"^taper::(?:detail::)?\(anonymous namespace\)::(\w+)\("):
         found = re.search(pattern, name)
         if found:
             return found[1] + ("<" + re.sub(r"\(\w+(::\w+)*\)|taper::detail::|\(anonymous namespace\)::", "", found[2]) + ">"

@@ -101,6 +101,7 @@ Group& Group::operator=(Group&& other) noexcept {
   options_ = other.options_;
 #if defined(TAPER_CUDA)
   devices_ = std::move(other.devices_);
+  windows_ = std::move(other.windows_);
 #endif
   number_ = other.number_;
   return *this;

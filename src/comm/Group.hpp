@@ -15,6 +15,9 @@ class Progress;
 namespace nccl {
 class Communicator;
 }
+namespace peers {
+class Windows;
+}
 
 // What every group of a run shares. Carried by the groups themselves, so there is no global state.
 struct GroupOptions {
@@ -82,6 +85,13 @@ class Group {
   void connect(std::shared_ptr<const nccl::Communicator> devices) {
     devices_ = std::move(devices);
   }
+  // Of ranks whose GPUs reach one another's memory, for sums; null if there are none.
+  const peers::Windows* windows() const {
+    return windows_.get();
+  }
+  void connect(std::shared_ptr<const peers::Windows> windows) {
+    windows_ = std::move(windows);
+  }
 #else
   bool connects_devices() const {
     return false;
@@ -109,6 +119,7 @@ class Group {
   GroupOptions options_;
 #if defined(TAPER_CUDA)
   std::shared_ptr<const nccl::Communicator> devices_;
+  std::shared_ptr<const peers::Windows> windows_;
 #endif
   mutable std::uint64_t number_ = 0;  // bookkeeping, not part of the value
 };

@@ -8,7 +8,9 @@
 #include "base/Text.hpp"
 #include "comm/MpiCall.hpp"
 #if defined(TAPER_CUDA)
+#include "comm/Collectives.hpp"
 #include "comm/nccl/Communicator.hpp"
+#include "comm/peers/Windows.hpp"
 #endif
 
 namespace taper {
@@ -90,7 +92,7 @@ GroupCache::GroupCache(Group whole, RankLists rank_lists) : all_ranks_(whole.wor
 }
 
 #if defined(TAPER_CUDA)
-void GroupCache::connect_devices() {
+std::string GroupCache::connect_devices() {
   Group& whole = groups_.at(all_ranks_);
   const auto all = nccl::Communicator::create(whole);
   whole.connect(all);
@@ -99,6 +101,22 @@ void GroupCache::connect_devices() {
     auto devices = all->split(list < 0 ? nccl::Communicator::kNone : list, key);
     if (list >= 0) groups_.at(round[list]).connect(std::move(devices));
   }
+  const std::vector<int> host = Group::of_node(whole).world_ranks();
+  const auto is_on_host = [&](int rank) { return index_of(host, rank) >= 0; };
+  std::string problem;
+  for (const auto& [degree, group] : tp_groups_) {
+    const std::vector<int>& ranks = group->world_ranks();
+    if (degree == 1 || degree > peers::Windows::kMostRanks ||
+        !std::all_of(ranks.begin(), ranks.end(), is_on_host))
+      continue;
+    std::string its_problem;
+    if (auto windows = peers::Windows::connect(*group, its_problem))
+      groups_.at(ranks).connect(std::move(windows));
+    if (problem.empty()) problem = its_problem;
+  }
+  for (const std::string& text : all_gather_string(whole, problem))
+    if (!text.empty()) return text;
+  return "";
 }
 #endif
 

@@ -4,6 +4,7 @@
 #include <mpi.h>
 
 #include <map>
+#include <string>
 #include <vector>
 
 #include "comm/Group.hpp"
@@ -37,9 +38,10 @@ class GroupCache {
 
 #if defined(TAPER_CUDA)
   // Lets the GPUs of the ranks exchange data directly, each rank having one of its own: a
-  // communicator of NCCL for every group, made in the order of the groups. Once. Collective over
-  // the world.
-  void connect_devices();
+  // communicator of NCCL for every group, made in the order of the groups, and windows for sums of
+  // tensor-parallel groups of few ranks on one host. Why some of those have none is returned; empty
+  // if all have. Once. Collective over the world.
+  std::string connect_devices();
 #endif
 
   const Group& world() const;

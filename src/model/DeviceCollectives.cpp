@@ -5,9 +5,12 @@
 #include <vector>
 
 #include "comm/Collectives.hpp"
+#include "kernels/activation.hpp"
 #include "kernels/copy.hpp"
 #if defined(TAPER_CUDA)
 #include "comm/nccl/Transport.hpp"
+#include "comm/peers/Windows.hpp"
+#include "kernels/peer_sum.hpp"
 #include "kernels/tree_sum.hpp"
 #endif
 
@@ -185,6 +188,39 @@ void reduce_scatter_sum(const Exec& exec, const Group& group, const GradientView
       out, in);
 }
 
+#if defined(TAPER_CUDA)
+namespace {
+
+static_assert(peers::Windows::kMostRanks == kMostPeers && peers::Windows::kParts == kPeerParts &&
+              sizeof(PeerTurns) <= peers::Windows::kStateBytes);
+
+bool fits_windows(const TreeReducer& reducer, const Group& group, FloatMatrix out) {
+  const auto values = static_cast<std::int64_t>(reducer.program().size() * out.size());
+  return group.windows() != nullptr && values <= peers::Windows::kPartFloats;
+}
+
+void sum_over_windows(const Exec& exec, const TreeReducer& reducer, const Group& group,
+                      FloatMatrix out, const float* residual, const float* partials) {
+  const peers::Windows& held = *group.windows();
+  PeerWindows peers{group.rank(),
+                    group.size(),
+                    {},
+                    static_cast<PeerTurns*>(held.state()),
+                    peers::Windows::kPartFloats};
+  std::vector<int> counts;
+  for (int r = 0; r < group.size(); ++r) {
+    peers.windows[r] = held.window(r);
+    counts.push_back(reducer.partials(r));
+  }
+  peers::sum_over(group, "tree_sum", static_cast<std::int64_t>(out.size()), exec.stream(), [&] {
+    peer_sum(exec, FloatVector(out.data(), out.size()), residual, partials, counts,
+             reducer.program(), peers);
+  });
+}
+
+}  // namespace
+#endif
+
 void tree_sum(const Exec& exec, const TreeReducer& reducer, const Group& group, FloatMatrix out,
               const float* partials, float* workspace) {
   const int rows = out.extent_int(0), cols = out.extent_int(1);
@@ -193,6 +229,8 @@ void tree_sum(const Exec& exec, const TreeReducer& reducer, const Group& group, 
     if (out.data() != partials)
       copy(exec, FloatVector(out.data(), floats), ConstFloatVector(partials, floats));
 #if defined(TAPER_CUDA)
+  } else if (fits_windows(reducer, group, out)) {
+    sum_over_windows(exec, reducer, group, out, nullptr, partials);
   } else if (group.connects_devices()) {
     reducer.sum_through(DeviceMedium(exec, group), out.data(), partials, rows, cols, workspace);
 #endif
@@ -206,6 +244,18 @@ void tree_sum(const Exec& exec, const TreeReducer& reducer, const Group& group, 
                           reducer.sum(group, sum.data(), values.data(), rows, cols, room.data());
                         });
   }
+}
+
+void tree_sum_and_add(const Exec& exec, const TreeReducer& reducer, const Group& group,
+                      FloatMatrix out, ConstFloatMatrix x, const float* partials, FloatMatrix total,
+                      float* workspace) {
+#if defined(TAPER_CUDA)
+  if (fits_windows(reducer, group, out))
+    return sum_over_windows(exec, reducer, group, out, x.data(), partials);
+#endif
+  tree_sum(exec, reducer, group, total, partials, workspace);
+  add(exec, FloatVector(out.data(), out.size()), ConstFloatVector(x.data(), x.size()),
+      ConstFloatVector(total.data(), total.size()));
 }
 
 }  // namespace taper

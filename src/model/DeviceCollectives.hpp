@@ -37,5 +37,9 @@ std::int64_t exchange_floats(const Group& group);
 // `group`.
 void tree_sum(const Exec& exec, const TreeReducer& reducer, const Group& group, FloatMatrix out,
               const float* partials, float* workspace);
+// out = x + that sum, for which `total` has room; out may be x. Collective over `group`.
+void tree_sum_and_add(const Exec& exec, const TreeReducer& reducer, const Group& group,
+                      FloatMatrix out, ConstFloatMatrix x, const float* partials, FloatMatrix total,
+                      float* workspace);
 
 }  // namespace taper

@@ -17,13 +17,9 @@ namespace {
 void project_and_add(const LayerContext& c, const PackedMatrix& weights,
                      const ModelParallel::RowParallel& by, FloatMatrix out, ConstFloatMatrix x,
                      ConstFloatMatrix input) {
-  if (c.parallel.group().is_null()) {
-    multiply_leaves_and_add(c.exec, out, x, input, weights, by.leaves, c.partials);
-    return;
-  }
   const FloatMatrix total = room_for_product(c, by, input.extent_int(0));
-  project(c, weights, by, total, input);
-  add(c.exec, flat(out), flat(x), flat(total));
+  c.parallel.multiply_and_add(c.exec, weights, by, out, x, input, c.partials, total,
+                              total.data() + total.size());
 }
 
 void norm_heads(const LayerContext& c, const LayerWeights& w, const LayerActivations& a) {

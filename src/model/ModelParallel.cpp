@@ -3,6 +3,7 @@
 
 #include <algorithm>
 
+#include "kernels/fused.hpp"
 #include "model/DeviceCollectives.hpp"
 
 namespace taper {
@@ -114,6 +115,17 @@ void ModelParallel::multiply(const Exec& exec, const PackedMatrix& weights, cons
   const FloatMatrix sums(partials, by.leaves.partials * out.extent(0), out.extent(1));
   multiply_leaves(exec, sums, input, weights, by.leaves);
   tree_sum(exec, by.sum, *group_, out, partials, workspace);
+}
+
+void ModelParallel::multiply_and_add(const Exec& exec, const PackedMatrix& weights,
+                                     const RowParallel& by, FloatMatrix out, ConstFloatMatrix x,
+                                     ConstFloatMatrix input, float* partials, FloatMatrix total,
+                                     float* workspace) const {
+  if (group_->is_null())
+    return multiply_leaves_and_add(exec, out, x, input, weights, by.leaves, partials);
+  const FloatMatrix sums(partials, by.leaves.partials * out.extent(0), out.extent(1));
+  multiply_leaves(exec, sums, input, weights, by.leaves);
+  tree_sum_and_add(exec, by.sum, *group_, out, x, partials, total, workspace);
 }
 
 }  // namespace taper

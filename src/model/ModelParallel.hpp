@@ -45,6 +45,11 @@ class ModelParallel {
   // by.leaves.partials results and `workspace` for by.sum. Collective over group().
   void multiply(const Exec& exec, const PackedMatrix& weights, const RowParallel& by,
                 FloatMatrix out, ConstFloatMatrix input, float* partials, float* workspace) const;
+  // out = x + that product, for which `total` has room; out may be x. On a group of one it needs
+  // `partials` for one result, and neither total nor workspace. Collective over group().
+  void multiply_and_add(const Exec& exec, const PackedMatrix& weights, const RowParallel& by,
+                        FloatMatrix out, ConstFloatMatrix x, ConstFloatMatrix input,
+                        float* partials, FloatMatrix total, float* workspace) const;
 
  private:
   const Group* group_;

@@ -50,8 +50,9 @@ std::string Ranks::connect_devices() {
   if (const std::string problem = nccl::problem(world()); !problem.empty())
     return "data between GPUs pass through the host, which is slow, because NCCL cannot be used (" +
            problem + ")";
-  groups.connect_devices();
-  return "data between GPUs: NCCL " + nccl::version();
+  const std::string problem = groups.connect_devices();
+  return "data between GPUs: NCCL " + nccl::version() +
+         (problem.empty() ? "" : ", for small sums, too (" + problem + ")");
 }
 #endif
 

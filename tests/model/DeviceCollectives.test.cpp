@@ -1,12 +1,18 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "model/DeviceCollectives.hpp"
 
+#include <algorithm>
 #include <catch2/catch_test_macros.hpp>
+#include <memory>
 #include <vector>
 
 #include "comm/Group.hpp"
+#include "comm/GroupCache.hpp"
 #include "device/ArenaMemory.hpp"
+#include "kernels/LaunchGraph.hpp"
 #include "kernels/copy.hpp"
+#include "model/RandomFloats.hpp"
+#include "support/Bits.hpp"
 
 using namespace taper;
 
@@ -68,3 +74,62 @@ TEST_CASE("partial sums of all ranks are added in the order of the tree") {
            room.view.data());
   CHECK(sum.values() == std::vector<float>(6, static_cast<float>(n * (n + 1) / 2)));
 }
+
+#if defined(TAPER_CUDA)
+// Sums of so few values that they go through windows, of many that NCCL carries, and recorded ones.
+TEST_CASE("sums between connected GPUs have the bits of the tree") {
+  Exec exec;
+  const DivisorChain chain = DivisorChain::of(Group::world(MPI_COMM_WORLD).size());
+  GroupCache groups = GroupCache::for_chain(MPI_COMM_WORLD, chain);
+  const int ranks = groups.world().size();
+  if (ranks == 1) return;
+  REQUIRE(groups.connect_devices().empty());
+  const Group& group = groups.tp_group(ranks);
+  // On three ranks each shard brings two partial sums.
+  const ReductionTree tree(7, 1);
+  std::vector<Range> shards;
+  for (int r = 0; r < ranks; ++r) shards.push_back(shard_range(7, ranks, r));
+  const TreeReducer reducer(tree, shards);
+  if (ranks == 3) REQUIRE(reducer.partials(0) == 2);
+  const auto partials_of = [&](int rank, int n, int seed) {
+    return test::random_floats(std::int64_t{n} * reducer.partials(rank), 10 * seed + rank);
+  };
+  const auto expected_of = [&](int n, int seed) {
+    std::vector<float> all, sum(static_cast<std::size_t>(n));
+    for (int r = 0; r < ranks; ++r) {
+      const auto its = partials_of(r, n, seed);
+      all.insert(all.end(), its.begin(), its.end());
+    }
+    run_tree_program(reducer.program(), sum.data(), all.data(), n);
+    return sum;
+  };
+  constexpr int kRows = 3;
+  for (const int columns : {1, 50, 700, 50, 100'000}) {
+    INFO(columns << " columns");
+    const int n = kRows * columns;
+    const Held partial(partials_of(group.rank(), n, columns)), sum(std::vector<float>(n, -1.0f)),
+        room(std::vector<float>(reducer.workspace_floats(kRows, columns) + 1, 0.0f));
+    tree_sum(exec, reducer, group, FloatMatrix(sum.view.data(), kRows, columns),
+             partial.view.data(), room.view.data());
+    CHECK(test::same_bits(sum.values(), expected_of(n, columns)));
+  }
+  // Two sums in a graph: each launch is two more turns of the windows.
+  const Held partial(partials_of(group.rank(), 90, 1)), sums(std::vector<float>(180, -1.0f));
+  const auto add = [&] {
+    for (const int half : {0, 1})
+      tree_sum(exec, reducer, group, FloatMatrix(sums.view.data() + 90 * half, 3, 30),
+               partial.view.data(), nullptr);
+  };
+  add();
+  exec.fence();
+  const LaunchGraph graph(exec, add);
+  CHECK(graph.size() == 2);
+  for (int seed = 2; seed < 9; ++seed) {
+    copy_from_host(exec, partial.view, partials_of(group.rank(), 90, seed));
+    graph.launch(exec);
+    auto expected = expected_of(90, seed);
+    expected.insert(expected.end(), expected.begin(), expected.begin() + 90);
+    CHECK(test::same_bits(sums.values(), expected));
+  }
+}
+#endif

@@ -1,0 +1,127 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "comm/peers/Windows.hpp"
+
+#include <cuda_runtime_api.h>
+
+#include <cstdlib>
+#include <cstring>
+#include <exception>
+#include <string_view>
+
+#include "base/Error.hpp"
+#include "comm/Collectives.hpp"
+#include "comm/Group.hpp"
+#include "comm/nccl/Communicator.hpp"
+
+namespace taper::peers {
+namespace {
+
+constexpr unsigned kNobody = 0xffffffffu;
+constexpr std::size_t kWindowBytes = Windows::kParts * Windows::kPartFloats * sizeof(float);
+
+// Empty, or what failed.
+std::string problem_of(cudaError_t code, const char* call) {
+  return code == cudaSuccess ? "" : std::string(call) + ": " + cudaGetErrorString(code);
+}
+
+// The first problem of a rank of the group, on all ranks; empty if there is none.
+std::string first_problem(const Group& group, const std::string& mine) {
+  const auto all = all_gather_string(group, mine);
+  for (std::size_t r = 0; r < all.size(); ++r)
+    if (!all[r].empty()) return "rank " + std::to_string(group.world_ranks()[r]) + ": " + all[r];
+  return "";
+}
+
+bool is_refused() {
+  const char* wish = std::getenv("TAPER_PEER_SUMS");
+  return wish != nullptr && std::string_view(wish) == "no";
+}
+
+}  // namespace
+
+std::shared_ptr<const Windows> Windows::connect(const Group& group, std::string& problem) {
+  TAPER_EXPECT(group.size() <= kMostRanks);
+  const auto me = static_cast<std::size_t>(group.rank()),
+             ranks = static_cast<std::size_t>(group.size());
+  const std::shared_ptr<Windows> made(new Windows);
+  made->rank_ = group.rank();
+  made->windows_.assign(ranks, nullptr);
+  float*& mine = made->windows_[me];
+  cudaIpcMemHandle_t handle{};
+  std::string failed = is_refused() ? "TAPER_PEER_SUMS is no" : "";
+  const auto attempt = [&](const char* call, const auto& f) {
+    if (failed.empty()) failed = problem_of(f(), call);
+  };
+  attempt("cudaMalloc",
+          [&] { return cudaMalloc(reinterpret_cast<void**>(&mine), kWindowBytes + kStateBytes); });
+  attempt("cudaMemset", [&] {
+    made->state_ = reinterpret_cast<char*>(mine) + kWindowBytes;
+    return cudaMemset(made->state_, 0, kStateBytes);
+  });
+  attempt("cudaIpcGetMemHandle", [&] { return cudaIpcGetMemHandle(&handle, mine); });
+  problem = first_problem(group, failed);
+  if (!problem.empty()) {
+    made->free_own();  // nobody has opened it
+    return nullptr;
+  }
+  const auto handles =
+      all_gather_string(group, std::string(reinterpret_cast<const char*>(&handle), sizeof handle));
+  // Memory that can be opened may still not be reached: each rank leaves its number with the
+  // others.
+  for (std::size_t r = 0; r < ranks; ++r) {
+    if (r == me) continue;
+    std::memcpy(&handle, handles[r].data(), sizeof handle);
+    attempt("cudaIpcOpenMemHandle", [&] {
+      void* window = nullptr;
+      const cudaError_t code =
+          cudaIpcOpenMemHandle(&window, handle, cudaIpcMemLazyEnablePeerAccess);
+      made->windows_[r] = static_cast<float*>(window);
+      return code;
+    });
+    attempt("cudaMemcpy", [&] {
+      const auto number = static_cast<unsigned>(me);
+      return cudaMemcpy(made->windows_[r] + me, &number, sizeof number, cudaMemcpyHostToDevice);
+    });
+  }
+  problem = first_problem(group, failed);
+  std::vector<unsigned> numbers(ranks, kNobody);
+  if (problem.empty())
+    attempt("cudaMemcpy", [&] {
+      numbers[me] = static_cast<unsigned>(me);
+      for (std::size_t r = 0; r < ranks; ++r)
+        if (r != me)
+          if (const cudaError_t code =
+                  cudaMemcpy(&numbers[r], mine + r, sizeof(unsigned), cudaMemcpyDeviceToHost);
+              code != cudaSuccess)
+            return code;
+      return cudaSuccess;
+    });
+  for (std::size_t r = 0; problem.empty() && failed.empty() && r < ranks; ++r)
+    if (numbers[r] != r)
+      failed = "what the GPU of rank " + std::to_string(group.world_ranks()[r]) +
+               " writes does not arrive";
+  attempt("cudaMemset", [&] { return cudaMemset(mine, 0xff, kWindowBytes); });
+  attempt("cudaDeviceSynchronize", [] { return cudaDeviceSynchronize(); });
+  cudaGetLastError();  // what failed has been told
+  if (problem.empty()) problem = first_problem(group, failed);
+  return problem.empty() ? made : nullptr;
+}
+
+void Windows::free_own() {
+  cudaFree(windows_[static_cast<std::size_t>(rank_)]);
+  cudaGetLastError();
+}
+
+// The own window stays to the end of the process: other ranks may still have it open. While an
+// exception flies, a kernel of this one may still wait for them.
+Windows::~Windows() {
+  if (std::uncaught_exceptions() > 0) return;
+  for (std::size_t r = 0; r < windows_.size(); ++r)
+    if (static_cast<int>(r) != rank_ && windows_[r] != nullptr) cudaIpcCloseMemHandle(windows_[r]);
+}
+
+void mark(const Group& group, CUstream_st* stream) {
+  group.devices()->mark(stream);
+}
+
+}  // namespace taper::peers

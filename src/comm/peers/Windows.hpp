@@ -1,0 +1,69 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Memory of GPUs of a host that the GPUs of other ranks write into.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "comm/Audit.hpp"
+
+struct CUstream_st;
+
+namespace taper {
+class Group;
+}
+
+namespace taper::peers {
+
+// A window of each rank of a group, for sums by one kernel (kernels/peer_sum.hpp), on GPUs that
+// reach one another's memory.
+class Windows {
+ public:
+  static constexpr int kMostRanks = 8;
+  static constexpr int kParts = 3;
+  // Of a part. Larger sums are better shared out over the ranks.
+  static constexpr std::int64_t kPartFloats = std::int64_t{1} << 19;
+  static constexpr std::size_t kStateBytes = 256;
+
+  // The group's ranks are on one host, at most kMostRanks. Null on all of them if one cannot reach
+  // another one's memory, or if TAPER_PEER_SUMS is "no"; then `problem` says why, on all alike.
+  // Collective over `group`.
+  static std::shared_ptr<const Windows> connect(const Group& group, std::string& problem);
+
+  Windows(const Windows&) = delete;
+  Windows& operator=(const Windows&) = delete;
+  ~Windows();
+
+  // Where this rank's kernels find the window of a rank of the group.
+  float* window(int rank) const { return windows_[static_cast<std::size_t>(rank)]; }
+  // kStateBytes for what kernels remember from sum to sum, zero at the start.
+  void* state() const { return state_; }
+
+ private:
+  Windows() = default;
+  void free_own();
+
+  int rank_ = 0;
+  std::vector<float*> windows_;
+  void* state_ = nullptr;
+};
+
+// An operation of the group was queued on the stream: the watchdog is told if it does not end.
+void mark(const Group& group, CUstream_st* stream);
+
+// Calls launch(), which queues the kernel of a sum of `count` values over a group with windows on
+// the stream. The watchdog and audit builds know of it as of any other collective. Collective over
+// `group`.
+template <class F>
+void sum_over(const Group& group, const char* name, std::int64_t count, CUstream_st* stream,
+              const F& launch) {
+  const detail::CollectiveScope scope(group, name, count);
+  launch();
+  mark(group, stream);
+}
+
+}  // namespace taper::peers
