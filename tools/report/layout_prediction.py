@@ -71,8 +71,11 @@ def _draw_times(ax: Axes, accounts: list[tuple[Group, list[Accounts]]]) -> None:
     ax.plot(ends, ends, color=MUTED, linewidth=1.0, linestyle="--", zorder=1)
     ax.set_xlim(ends)
     ax.set_ylim(ends)
-    for axis in (ax.xaxis, ax.yaxis) if not wide else ():
-        axis.set_major_locator(MaxNLocator(nbins=5))
+    if wide:
+        _log_ticks(ax, ends)
+    else:
+        for axis in (ax.xaxis, ax.yaxis):
+            axis.set_major_locator(MaxNLocator(nbins=5))
     ax.set_aspect("equal")
     ax.set_title("Time of a generation")
     ax.set_xlabel("measured (s)")
@@ -147,12 +150,17 @@ def _draw_costs(ax: Axes, switches: dict[str, tuple[str, list[Switch]]]) -> None
     ax.set_yscale("log")
     ax.set_xlim(ends)
     ax.set_ylim(ends)
+    _log_ticks(ax, ends)
+    ax.set_aspect("equal")
+    ax.set_title("Cost of a switch")
+    ax.set_xlabel("measured (ms)")
+    ax.set_ylabel("predicted (ms)")
+
+
+def _log_ticks(ax: Axes, ends: tuple[float, float]) -> None:
+    """Plain numbers on both logarithmic axes, which reach from one end to the other."""
     subs = (1.0, 2.0, 5.0) if ends[1] < 100 * ends[0] else (1.0,)
     for axis in (ax.xaxis, ax.yaxis):
         axis.set_major_locator(LogLocator(subs=subs))
         axis.set_major_formatter("{x:g}")
         axis.set_minor_formatter(NullFormatter())
-    ax.set_aspect("equal")
-    ax.set_title("Cost of a switch")
-    ax.set_xlabel("measured (ms)")
-    ax.set_ylabel("predicted (ms)")
