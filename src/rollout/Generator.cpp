@@ -127,6 +127,7 @@ std::vector<Layout> Generator::possible_layouts() const {
 void Generator::set_planner(std::shared_ptr<LayoutPlanner> planner,
                             const ConsultationOptions& consultation) {
   planner_ = std::move(planner);
+  is_planner_shared_ = false;  // others may have used it
   consult_ = std::make_unique<Consultation>(ranks_, *planner_, consultation);
 }
 
@@ -181,10 +182,9 @@ std::vector<Completion> Generator::run(const std::vector<Request>& requests,
   if (race)
     workload_.surplus = {static_cast<int>(std::ssize(requests)) - race->groups,
                          workload_.samples - race->samples};
-  // What replicas have reported is known to those who were leaders, of this generator's
-  // evaluations, too; all choose alike.
-  if (options_.may_change_layout())
-    planner_->load(broadcast_string(ranks_.world(), planner_->save(), 0));
+  // Also if nothing was learned from the last generation, as in evaluations: all choose alike.
+  if (options_.may_change_layout()) share_planner();
+  is_planner_shared_ = false;
   const Timer choice;
   const Layout first = planner_->begin(workload_);
   report_ = std::make_unique<GenerationReport>(GenerationReport{first, first});
@@ -370,8 +370,14 @@ void Generator::finish_report(double seconds) {
 
 // Leaders of different moments have seen different things: the state of rank 0, always a leader,
 // becomes that of all.
-void Generator::learn(const std::vector<Outcome>& outcomes) {
+void Generator::share_planner() {
+  if (is_planner_shared_) return;
   planner_->load(broadcast_string(ranks_.world(), planner_->save(), 0));
+  is_planner_shared_ = true;
+}
+
+void Generator::learn(const std::vector<Outcome>& outcomes) {
+  share_planner();
   std::vector<std::int64_t> elapsed{static_cast<std::int64_t>(report_->seconds * 1e9)};
   all_reduce_max(ranks_.world(), elapsed);
   if (ranks_.rank() == 0 && reviewer_ && planner_->scale() != 0)

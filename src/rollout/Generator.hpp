@@ -119,6 +119,7 @@ class Generator {
   void change_layout(const AgreedChange& agreed, const Timer& timer);
   void keep(SwitchRecord record, const SequenceList& list);
   void finish_report(double seconds);
+  void share_planner();
   std::shared_ptr<LayoutPlanner> make_planner();
   Layout given_layout() const;
 
@@ -135,6 +136,7 @@ class Generator {
   std::unique_ptr<GuessDrafter> drafter_;          // if there is speculation
   DraftPace draft_pace_;                           // of a leader, if drafts are to pay
   std::shared_ptr<LayoutPlanner> planner_;
+  bool is_planner_shared_ = true;                 // whether it knows the same on all ranks
   std::unique_ptr<GenerationReviewer> reviewer_;  // if the planner has a profile
   std::unique_ptr<Consultation> consult_;
   std::optional<RaceNews> race_;  // of the present generation, if it is one
