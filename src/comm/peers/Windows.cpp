@@ -16,7 +16,6 @@
 namespace taper::peers {
 namespace {
 
-constexpr unsigned kNobody = 0xffffffffu;
 constexpr std::size_t kWindowBytes = Windows::kParts * Windows::kPartFloats * sizeof(float);
 
 // Empty, or what failed.
@@ -69,41 +68,36 @@ std::shared_ptr<const Windows> Windows::connect(const Group& group, std::string&
   // Memory that can be opened may still not be reached: each rank leaves its number with the
   // others.
   for (std::size_t r = 0; r < ranks; ++r) {
-    if (r == me) continue;
     std::memcpy(&handle, handles[r].data(), sizeof handle);
-    attempt("cudaIpcOpenMemHandle", [&] {
-      void* window = nullptr;
-      const cudaError_t code =
-          cudaIpcOpenMemHandle(&window, handle, cudaIpcMemLazyEnablePeerAccess);
-      made->windows_[r] = static_cast<float*>(window);
-      return code;
-    });
+    if (r != me)
+      attempt("cudaIpcOpenMemHandle", [&] {
+        void* window = nullptr;
+        const cudaError_t code =
+            cudaIpcOpenMemHandle(&window, handle, cudaIpcMemLazyEnablePeerAccess);
+        made->windows_[r] = static_cast<float*>(window);
+        return code;
+      });
     attempt("cudaMemcpy", [&] {
       const auto number = static_cast<unsigned>(me);
       return cudaMemcpy(made->windows_[r] + me, &number, sizeof number, cudaMemcpyHostToDevice);
     });
   }
   problem = first_problem(group, failed);
-  std::vector<unsigned> numbers(ranks, kNobody);
-  if (problem.empty())
-    attempt("cudaMemcpy", [&] {
-      numbers[me] = static_cast<unsigned>(me);
-      for (std::size_t r = 0; r < ranks; ++r)
-        if (r != me)
-          if (const cudaError_t code =
-                  cudaMemcpy(&numbers[r], mine + r, sizeof(unsigned), cudaMemcpyDeviceToHost);
-              code != cudaSuccess)
-            return code;
-      return cudaSuccess;
-    });
-  for (std::size_t r = 0; problem.empty() && failed.empty() && r < ranks; ++r)
+  if (!problem.empty()) {
+    cudaGetLastError();  // what failed has been told
+    return nullptr;
+  }
+  std::vector<unsigned> numbers(ranks);
+  attempt("cudaMemcpy", [&] {
+    return cudaMemcpy(numbers.data(), mine, ranks * sizeof(unsigned), cudaMemcpyDeviceToHost);
+  });
+  for (std::size_t r = 0; failed.empty() && r < ranks; ++r)
     if (numbers[r] != r)
       failed = "what the GPU of rank " + std::to_string(group.world_ranks()[r]) +
                " writes does not arrive";
   attempt("cudaMemset", [&] { return cudaMemset(mine, 0xff, kWindowBytes); });
   attempt("cudaDeviceSynchronize", [] { return cudaDeviceSynchronize(); });
-  cudaGetLastError();  // what failed has been told
-  if (problem.empty()) problem = first_problem(group, failed);
+  problem = first_problem(group, failed);
   return problem.empty() ? made : nullptr;
 }
 
