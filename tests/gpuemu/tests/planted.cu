@@ -40,6 +40,19 @@ T* zeros(std::size_t n) {
   return p;
 }
 
+template <class T>
+T* pinned(std::size_t n) {
+  void* p = nullptr;
+  CHECK(cudaMallocHost(&p, n * sizeof(T)));
+  return static_cast<T*>(p);
+}
+
+cudaStream_t stream() {
+  cudaStream_t s = nullptr;
+  CHECK(cudaStreamCreate(&s));
+  return s;
+}
+
 void wait() {
   CHECK(cudaDeviceSynchronize());
 }
@@ -211,11 +224,8 @@ using Case = std::function<void()>;
 // Pinned memory that is written again before `read`, queued in a stream, is over.
 void reuse_pinned(bool waits,
                   const std::function<void(int* host, int* on_device, cudaStream_t s)>& read) {
-  int* host = nullptr;
-  CHECK(cudaMallocHost(reinterpret_cast<void**>(&host), 256));
-  int* on_device = device<int>(64);
-  cudaStream_t s;
-  CHECK(cudaStreamCreate(&s));
+  int *host = pinned<int>(64), *on_device = device<int>(64);
+  const cudaStream_t s = stream();
   for (int k = 0; k < 8; ++k) {
     if (waits) CHECK(cudaStreamSynchronize(s));
     for (int i = 0; i < 32; ++i) host[i] = k;
@@ -235,10 +245,8 @@ void load_pinned(int* host, int* on_device, cudaStream_t s) {
 
 // A kernel writes pinned memory that a copy and a kernel read after it: no fault, though the memory changes.
 void copy_after_kernel() {
-  int *host = nullptr, *on_device = device<int>(64);
-  CHECK(cudaMallocHost(reinterpret_cast<void**>(&host), 256));
-  cudaStream_t s;
-  CHECK(cudaStreamCreate(&s));
+  int *host = pinned<int>(64), *on_device = device<int>(64);
+  const cudaStream_t s = stream();
   for (int k = 0; k < 8; ++k) {
     fill<<<2, 32, 0, s>>>(host, k);
     CHECK(cudaMemcpyAsync(on_device, host, 256, cudaMemcpyDeviceToDevice, s));
@@ -249,10 +257,8 @@ void copy_after_kernel() {
 
 // A kernel reads pinned memory that a copy then overwrites: no fault, though the copy is queued before the kernel runs.
 void copy_after_read() {
-  int *host = nullptr, *on_device = zeros<int>(64);
-  CHECK(cudaMallocHost(reinterpret_cast<void**>(&host), 256));
-  cudaStream_t s;
-  CHECK(cudaStreamCreate(&s));
+  int *host = pinned<int>(64), *on_device = zeros<int>(64);
+  const cudaStream_t s = stream();
   for (int k = 0; k < 8; ++k) {
     load_from<<<1, 32, 0, s>>>(host, on_device);
     CHECK(cudaMemcpyAsync(host, on_device, 128, cudaMemcpyDeviceToHost, s));
@@ -272,10 +278,8 @@ __global__ void load_four(const int4* from, int* to) {
 
 // A kernel writes one of four words that another one reads at once; the host writes another of them, if it may.
 void reuse_word(bool is_hosts) {
-  int *host = nullptr, *on_device = device<int>(64);
-  CHECK(cudaMallocHost(reinterpret_cast<void**>(&host), 256));
-  cudaStream_t s;
-  CHECK(cudaStreamCreate(&s));
+  int *host = pinned<int>(64), *on_device = device<int>(64);
+  const cudaStream_t s = stream();
   for (int k = 1; k < 9; ++k) {
     store_second<<<1, 1, 0, s>>>(host, k);
     load_four<<<1, 1, 0, s>>>(reinterpret_cast<int4*>(host), on_device);
