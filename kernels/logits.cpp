@@ -47,15 +47,15 @@ void list_masses(const E& exec, MatrixView<std::int64_t, E> masses,
 }
 
 template <class E>
-void find_masses(const E& exec, VectorView<std::int32_t, E> choice,
-                 MatrixView<const float, E> logits, VectorView<const float, E> max,
-                 VectorView<const std::int64_t, E> target, int valid) {
+void find_masses(const E& exec, VectorView<FoundLogit, E> found, MatrixView<const float, E> logits,
+                 VectorView<const float, E> max, VectorView<const std::int64_t, E> target,
+                 int valid) {
   const auto task = detail::host_ops().find_mass;
   detail::for_each("taper::find_masses", exec, logits.extent_int(0), [=](const int r) {
-    choice(r) = -1;
+    found(r) = {};
     if (target(r) < 0) return;
-    const int found = task(&logits(r, 0), valid, max(r), target(r));
-    if (found < valid) choice(r) = found;
+    const int column = task(&logits(r, 0), valid, max(r), target(r));
+    if (column < valid) found(r) = {column, logits(r, column)};
   });
 }
 
@@ -123,7 +123,7 @@ template void sum_weighted_logits<HostExec>(const HostExec&, VectorView<std::int
 template void list_masses<HostExec>(const HostExec&, MatrixView<std::int64_t, HostExec>,
                                     MatrixView<const float, HostExec>,
                                     VectorView<const float, HostExec>, int);
-template void find_masses<HostExec>(const HostExec&, VectorView<std::int32_t, HostExec>,
+template void find_masses<HostExec>(const HostExec&, VectorView<FoundLogit, HostExec>,
                                     MatrixView<const float, HostExec>,
                                     VectorView<const float, HostExec>,
                                     VectorView<const std::int64_t, HostExec>, int);

@@ -35,11 +35,11 @@ void list_masses<CudaExec>(const CudaExec& exec, MatrixView<std::int64_t, CudaEx
 }
 
 template <>
-void find_masses<CudaExec>(const CudaExec& exec, VectorView<std::int32_t, CudaExec> choice,
+void find_masses<CudaExec>(const CudaExec& exec, VectorView<FoundLogit, CudaExec> found,
                            MatrixView<const float, CudaExec> logits,
                            VectorView<const float, CudaExec> max,
                            VectorView<const std::int64_t, CudaExec> target, int valid) {
-  detail::device_find_masses(exec, choice, logits, max, target, valid);
+  detail::device_find_masses(exec, found, logits, max, target, valid);
 }
 
 template <>

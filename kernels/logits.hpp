@@ -5,6 +5,7 @@
 // have the same bits for any tensor-parallel degree.
 #pragma once
 
+#include <cmath>
 #include <cstdint>
 
 #include "kernels/Views.hpp"
@@ -33,12 +34,18 @@ template <class E>
 void list_masses(const E& exec, MatrixView<std::int64_t, E> masses,
                  MatrixView<const float, E> logits, VectorView<const float, E> max, int valid);
 
-// choice (rows): for each row with 0 <= target < its local mass, the first column at which the
-// running sum of weights passes target; -1 elsewhere.
+// A column of a shard and its logit; column -1: none, as another shard owns the id.
+struct FoundLogit {
+  std::int32_t column = -1;
+  float logit = -INFINITY;
+};
+
+// found (rows): for each row with 0 <= target < its local mass, the first column at which the
+// running sum of weights passes target; none elsewhere.
 template <class E>
-void find_masses(const E& exec, VectorView<std::int32_t, E> choice,
-                 MatrixView<const float, E> logits, VectorView<const float, E> max,
-                 VectorView<const std::int64_t, E> target, int valid);
+void find_masses(const E& exec, VectorView<FoundLogit, E> found, MatrixView<const float, E> logits,
+                 VectorView<const float, E> max, VectorView<const std::int64_t, E> target,
+                 int valid);
 
 // column (rows): the lowest valid column whose logit is max of its row, -1 if there is none.
 template <class E>

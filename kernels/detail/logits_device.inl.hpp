@@ -116,7 +116,7 @@ void device_list_masses(const E& exec, MatrixView<std::int64_t, E> masses,
 // Groups of 32 threads sum a contiguous part of the row each, then all threads a part of the one in
 // which the target is passed; the one in whose part it is looks for the column.
 template <class E>
-void device_find_masses(const E& exec, VectorView<std::int32_t, E> choice,
+void device_find_masses(const E& exec, VectorView<FoundLogit, E> found,
                         MatrixView<const float, E> logits, VectorView<const float, E> max,
                         VectorView<const std::int64_t, E> target, int valid) {
   for_rows<std::int64_t>(
@@ -124,7 +124,7 @@ void device_find_masses(const E& exec, VectorView<std::int32_t, E> choice,
         const int r = team.league_rank(), threads = team.team_size(), me = team.team_rank();
         Scratch scratch(team);
         auto* sums = scratch.take<std::int64_t>(threads + (threads + 31) / 32);
-        auto* found = scratch.take<std::int64_t>(2);  // the group, and what is left of the target
+        auto* passed = scratch.take<std::int64_t>(2);  // the group, and what is left of the target
         const float top = max(r);
         const int lanes = threads < 32 ? threads : 32, groups = threads / lanes;
         const int part = (valid + groups - 1) / groups;
@@ -139,7 +139,7 @@ void device_find_masses(const E& exec, VectorView<std::int32_t, E> choice,
         const TeamPrefix rough = team_prefix(team, sums, sum);
         const std::int64_t wanted = target(r);
         if (wanted < 0 || wanted >= rough.all) {
-          if (me == 0) choice(r) = -1;
+          if (me == 0) found(r) = {-1, minus_infinity()};
           return;
         }
         // Sums of lanes are not those of contiguous columns, but those of groups are.
@@ -147,25 +147,25 @@ void device_find_masses(const E& exec, VectorView<std::int32_t, E> choice,
           std::int64_t of_group = 0;
           for (int lane = 0; lane < lanes; ++lane) of_group += sums[me + lane];
           if (wanted >= rough.before && wanted < rough.before + of_group) {
-            found[0] = me / lanes;
-            found[1] = wanted - rough.before;
+            passed[0] = me / lanes;
+            passed[1] = wanted - rough.before;
           }
         }
         team.team_barrier();
-        const int group = static_cast<int>(found[0]);
+        const int group = static_cast<int>(passed[0]);
         const int width = (part + threads - 1) / threads, group_end = begin_of(group + 1);
         int c = begin_of(group) + me * width;
         c = c < group_end ? c : group_end;
         const int stop = c + width < group_end ? c + width : group_end;
         sum = 0;
         for (int i = c; i < stop; ++i) sum += device_mass(logits(r, i), top);
-        std::int64_t left = found[1];
+        std::int64_t left = passed[1];
         team.team_barrier();
         left -= team_prefix(team, sums, sum).before;
         if (left < 0 || left >= sum) return;
         for (left -= device_mass(logits(r, c), top); left >= 0;)
           left -= device_mass(logits(r, ++c), top);
-        choice(r) = c;
+        found(r) = {c, logits(r, c)};
       });
 }
 

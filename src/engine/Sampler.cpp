@@ -53,10 +53,11 @@ std::vector<Choice> sampled_choices(const Exec& exec, const ModelParallel& paral
                                     const SamplingOptions& options) {
   const std::size_t n = draws.size(), rows = l.mass.size();
   const int valid = parallel.shard().valid_vocab(valid_ids);
-  Staged<LogitPlace> places(n);
+  const int begin = parallel.shard().vocab().begin * kVocabBlock;
+  std::vector<Choice> choices(n);
   // Rows of logits may serve several draws (the samples of one prompt): one pass per draw of a row.
   Staged<std::int64_t> target(rows);
-  Staged<std::int32_t> found(rows);
+  Staged<FoundLogit> found(rows);
   for (std::size_t done = 0; done < n;) {
     std::fill(target.begin(), target.end(), -1);
     std::size_t end = done;
@@ -70,9 +71,12 @@ std::vector<Choice> sampled_choices(const Exec& exec, const ModelParallel& paral
     }
     find_masses(exec, staging_view(found), l.logits, l.max, staging_view(target), valid);
     exec.fence();
-    for (; done < end; ++done) places[done] = {draws[done].row, found[draws[done].row]};
+    for (; done < end; ++done) {
+      const auto& [column, logit] = found[draws[done].row];
+      if (column >= 0) choices[done] = {begin + column, logit};
+    }
   }
-  return choices_at(exec, parallel, l, places);
+  return choices;
 }
 
 // All masses of a row on every rank, in order of ids. Collective over parallel.group().

@@ -44,16 +44,18 @@ TEST_CASE("ids of logit -inf have no mass and no gradient", "[logits]") {
   logits[40] = 1.0f;
   const Exec exec;
   Staged<std::int64_t> mass(1), target = {std::int64_t{1} << 40};
-  Staged<std::int32_t> choice(1), hit = {3};
+  Staged<FoundLogit> found(1);
+  Staged<std::int32_t> hit = {3};
   Staged<std::int64_t> weighted(1);
   scale_logits(exec, view(logits, 1, 64), view(max), 64, 1.0f);
   sum_masses(exec, view(mass), const_view(logits, 1, 64), const_view(max), 64);
   exec.fence();
   CHECK(mass[0] == std::int64_t{2} << 40);
-  find_masses(exec, view(choice), const_view(logits, 1, 64), const_view(max), const_view(target),
+  find_masses(exec, view(found), const_view(logits, 1, 64), const_view(max), const_view(target),
               64);
   exec.fence();
-  CHECK(choice[0] == 40);
+  CHECK(found[0].column == 40);
+  CHECK(found[0].logit == 1.0f);
   sum_weighted_logits(exec, view(weighted), const_view(logits, 1, 64), const_view(max), 64);
   exec.fence();
   CHECK(weighted[0] == 0);

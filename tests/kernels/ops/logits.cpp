@@ -148,7 +148,7 @@ void compare_samples(Report& report, const Data& d) {
           canonical::find_mass(row.data(), static_cast<int>(row.size()), d.max[r], target[r]));
     }
     for (int s = 0; s < v.shards; ++s) {
-      Staged<std::int32_t> found(d.rows);
+      Staged<FoundLogit> found(d.rows);
       Staged<std::int64_t> mass(d.rows);
       const auto logits = const_view(d.scaled[s], d.rows, v.width);
       find_masses(Exec(), view(found), logits, const_view(d.max), const_view(target),
@@ -156,10 +156,14 @@ void compare_samples(Report& report, const Data& d) {
       sum_masses(Exec(), view(mass), logits, const_view(d.max), v.valid_in(s));
       Exec().fence();
       for (int r = 0; r < d.rows; ++r) {
-        if (found[r] >= 0) {
+        const int column = found[r].column;
+        report.expect_equal(
+            "logit of what is found " + label(d), found[r].logit,
+            column < 0 ? -INFINITY : d.scaled[s][static_cast<std::size_t>(r) * v.width + column]);
+        if (column >= 0) {
           report.expect_equal("one shard answers " + label(d), static_cast<double>(choice[r]),
                               -1.0);
-          choice[r] = s * v.width + found[r];
+          choice[r] = s * v.width + column;
         }
         target[r] -= mass[r];  // negative from here on if this shard answered
       }
@@ -255,7 +259,7 @@ void time(const Stopwatch& watch) {
   const Floats raw = random_floats(std::int64_t{rows} * columns, 1, -12, 12);
   Floats logits = raw, max(rows);
   Staged<std::int64_t> mass(rows), target(rows);
-  Staged<std::int32_t> choice(rows);
+  Staged<FoundLogit> found(rows);
   const double bytes = 4.0 * logits.size();
   const auto matrix = view(logits, rows, columns);
   watch.measure(
@@ -271,7 +275,7 @@ void time(const Stopwatch& watch) {
   watch.measure(
       "find_masses 8 x 49152, half way",
       [&] {
-        find_masses(Exec(), view(choice), const_view(logits, rows, columns), const_view(max),
+        find_masses(Exec(), view(found), const_view(logits, rows, columns), const_view(max),
                     const_view(target), columns);
       },
       bytes / 2, 0);
