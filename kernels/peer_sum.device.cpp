@@ -2,6 +2,7 @@
 #include "kernels/peer_sum.hpp"
 
 #include <algorithm>
+#include <numeric>
 
 #include "kernels/detail/DeviceLaunch.hpp"
 #include "kernels/detail/TreeProgram.hpp"
@@ -48,9 +49,7 @@ __device__ float await(const float* from) {
 __global__ void __launch_bounds__(kThreads) add_over_peers(const __grid_constant__ PeerSum sum) {
   const PeerWindows& peers = sum.peers;
   PeerTurns& turns = *peers.turns;
-  const unsigned turn = turns.count;
-  const int part = static_cast<int>(turn % kPeerParts),
-            before = static_cast<int>((turn + kPeerParts - 1) % kPeerParts);
+  const int part = static_cast<int>(turns.part), before = (part + kPeerParts - 1) % kPeerParts;
   const std::int64_t thread = std::int64_t{blockIdx.x} * kThreads + threadIdx.x,
                      threads = std::int64_t{gridDim.x} * kThreads;
   const auto place = [&](int rank, int of, std::int64_t value) {
@@ -79,7 +78,7 @@ __global__ void __launch_bounds__(kThreads) add_over_peers(const __grid_constant
   __threadfence();
   turns.arrived = 0;
   turns.used[part] = static_cast<unsigned>(sum.program.size * sum.n);
-  turns.count = turn + 1;
+  turns.part = static_cast<unsigned>((part + 1) % kPeerParts);
 }
 
 #endif
@@ -89,11 +88,16 @@ __global__ void __launch_bounds__(kThreads) add_over_peers(const __grid_constant
 void peer_sum(const CudaExec& exec, VectorView<float, CudaExec> out, const float* residual,
               const float* partials, std::span<const int> counts, std::span<const int> program,
               const PeerWindows& peers) {
+  // A rank that sends nothing would not be waited for, and could be two sums ahead.
+  TAPER_INSIST(std::ssize(counts) == peers.ranks && std::ranges::min(counts) > 0 &&
+                   std::accumulate(counts.begin(), counts.end(), 0) == std::ssize(program),
+               "a sum over " << peers.ranks << " GPUs whose partial results are not those of all");
   PeerSum sum{peers,      detail::tree_program(program),         residual, partials,
               out.data(), static_cast<std::int64_t>(out.size()), 0,        counts[peers.rank]};
   for (int r = 0; r < peers.rank; ++r) sum.first += counts[r];
-  TAPER_EXPECT(std::ssize(counts) == peers.ranks && std::ranges::min(counts) > 0 &&
-               sum.program.size * sum.n <= peers.part_floats);
+  TAPER_INSIST(sum.program.size * sum.n <= peers.part_floats,
+               "a sum of " << sum.program.size * sum.n << " values over GPUs (a window has "
+                           << peers.part_floats << ")");
   if (sum.n == 0) return;
   const Kokkos::Cuda space = detail::kokkos_space(exec);
   const std::int64_t most = space.cuda_device_prop().multiProcessorCount,

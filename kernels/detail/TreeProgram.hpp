@@ -39,10 +39,11 @@ inline TreeProgram tree_program(std::span<const int> list) {
   int depth = 0;
   for (const int additions : list) {
     program.additions[program.size++] = static_cast<unsigned char>(additions);
-    TAPER_EXPECT(++depth <= kMostTreeDepth && additions < depth);
+    TAPER_INSIST(++depth <= kMostTreeDepth && additions < depth,
+                 "the tree of a sum is no tree, or deeper than " << kMostTreeDepth);
     depth -= additions;
   }
-  TAPER_EXPECT(depth == 1);
+  TAPER_INSIST(depth == 1, "the tree of a sum has " << depth << " roots");
   return program;
 }
 

@@ -89,13 +89,20 @@ void device_sum_masses(const E& exec, VectorView<std::int64_t, E> mass,
       "taper::sum_masses", exec, logits.extent_int(0), KOKKOS_LAMBDA(const Team& team) {
         const int r = team.league_rank();
         std::int64_t sum = 0;
+        bool is_nan = false;
         const float top = max(r);
         team_read(
             team, valid, [&](const int c) { return logits(r, c); },
-            [&](int, const float logit) { sum += device_mass(logit, top); });
+            [&](int, const float logit) {
+              sum += device_mass(logit, top);
+              is_nan = is_nan || !(logit - top == logit - top);
+            });
+        // Masses are not negative, and integers made of NaNs could cancel.
+        if (is_nan) sum = -1;
         Scratch scratch(team);
-        sum = team_join(team, scratch.take<std::int64_t>(team.team_size()), sum,
-                        [](const std::int64_t a, const std::int64_t b) { return a + b; });
+        sum = team_join(
+            team, scratch.take<std::int64_t>(team.team_size()), sum,
+            [](const std::int64_t a, const std::int64_t b) { return a < 0 || b < 0 ? -1 : a + b; });
         once(team, [&] { mass(r) = sum; });
       });
 }
@@ -122,6 +129,11 @@ void device_find_masses(const E& exec, VectorView<FoundLogit, E> found,
   for_rows<std::int64_t>(
       "taper::find_masses", exec, logits.extent_int(0), KOKKOS_LAMBDA(const Team& team) {
         const int r = team.league_rank(), threads = team.team_size(), me = team.team_rank();
+        const std::int64_t wanted = target(r);
+        if (wanted < 0) {
+          if (me == 0) found(r) = {-1, minus_infinity()};
+          return;
+        }
         Scratch scratch(team);
         auto* sums = scratch.take<std::int64_t>(threads + (threads + 31) / 32);
         auto* passed = scratch.take<std::int64_t>(2);  // the group, and what is left of the target
@@ -137,8 +149,7 @@ void device_find_masses(const E& exec, VectorView<FoundLogit, E> found,
             first + me % lanes, end, lanes, [&](const int c) { return logits(r, c); },
             [&](int, const float logit) { sum += device_mass(logit, top); });
         const TeamPrefix rough = team_prefix(team, sums, sum);
-        const std::int64_t wanted = target(r);
-        if (wanted < 0 || wanted >= rough.all) {
+        if (wanted >= rough.all) {
           if (me == 0) found(r) = {-1, minus_infinity()};
           return;
         }

@@ -21,7 +21,7 @@ std::int64_t target_mass(const SamplingOptions& options, const Draw& draw, std::
 // The ids at the places, one per choice, with their logits.
 std::vector<Choice> choices_at(const Exec& exec, const ModelParallel& parallel, const RowLogits& l,
                                const Staged<LogitPlace>& places) {
-  const int begin = parallel.shard().vocab().begin * kVocabBlock;
+  const int begin = parallel.shard().first_id();
   Staged<float> logits(places.size());
   pick_logits(exec, staging_view(logits), l.logits, staging_view(places));
   exec.fence();
@@ -34,8 +34,7 @@ std::vector<Choice> choices_at(const Exec& exec, const ModelParallel& parallel, 
 // The lowest id with the largest logit of all shards, if it is in this one.
 std::vector<Choice> greedy_choices(const Exec& exec, const ModelParallel& parallel,
                                    const RowLogits& l, int valid_ids, std::span<const Draw> draws) {
-  const int begin = parallel.shard().vocab().begin * kVocabBlock,
-            valid = parallel.shard().valid_vocab(valid_ids);
+  const int begin = parallel.shard().first_id(), valid = parallel.shard().valid_vocab(valid_ids);
   Staged<std::int32_t> column(l.mass.size());
   find_max(exec, staging_view(column), l.logits, l.max, valid);
   exec.fence();
@@ -53,7 +52,7 @@ std::vector<Choice> sampled_choices(const Exec& exec, const ModelParallel& paral
                                     const SamplingOptions& options) {
   const std::size_t n = draws.size(), rows = l.mass.size();
   const int valid = parallel.shard().valid_vocab(valid_ids);
-  const int begin = parallel.shard().vocab().begin * kVocabBlock;
+  const int begin = parallel.shard().first_id();
   std::vector<Choice> choices(n);
   // Rows of logits may serve several draws (the samples of one prompt): one pass per draw of a row.
   Staged<std::int64_t> target(rows);
@@ -103,8 +102,7 @@ std::vector<Choice> truncated_choices(const Exec& exec, const ModelParallel& par
                                       const RowLogits& l, int valid_ids,
                                       std::span<const Draw> draws, const SamplingOptions& options,
                                       std::vector<float>& kept_mass) {
-  const int begin = parallel.shard().vocab().begin * kVocabBlock,
-            valid = parallel.shard().valid_vocab(valid_ids);
+  const int begin = parallel.shard().first_id(), valid = parallel.shard().valid_vocab(valid_ids);
   Staged<LogitPlace> places(draws.size());
   std::vector<std::int64_t> masses;
   KeptSet kept;
@@ -151,8 +149,10 @@ std::vector<DrawnToken> draw_tokens(const Exec& exec, const ModelParallel& paral
   exchange.share(choices);
   std::vector<DrawnToken> tokens(draws.size());
   for (std::size_t i = 0; i < draws.size(); ++i) {
-    TAPER_ENSURE(choices[i].id >= 0);
     const int row = draws[i].row;
+    TAPER_INSIST(choices[i].id >= 0, "no token was found for token "
+                                         << draws[i].position << " of sample " << draws[i].id.sample
+                                         << " of prompt " << draws[i].id.prompt);
     tokens[i] = {choices[i].id, log_prob(choices[i].logit, logits.host_max[row], logits.mass[row]),
                  kept_mass[i]};
   }

@@ -53,8 +53,7 @@ std::int32_t pick(std::span<const std::int64_t> masses, const KeptSet& kept, std
     target -= masses[id];
     if (target < 0) return last;
   }
-  TAPER_ENSURE(false);  // the target was below the kept mass
-  return last;
+  TAPER_FAIL(ExitCode::kFailure, "a draw passed the mass of all tokens that were kept");
 }
 
 }  // namespace taper

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <vector>
 
+#include "base/Error.hpp"
 #include "comm/Collectives.hpp"
 #include "kernels/activation.hpp"
 #include "kernels/copy.hpp"
@@ -150,6 +151,8 @@ void reduce_scatter_between_devices(const Exec& exec, const Group& group, Vector
   T* const room = reinterpret_cast<T*>(workspace.data());
   std::int64_t longest = 0;
   for (int r = 0; r < n; ++r) longest = std::max(longest, offsets[r + 1] - offsets[r]);
+  TAPER_INSIST(longest == 0 || step > 0,
+               "a sum over GPUs has room for " << workspace.size() << " values in transit");
   const auto stretch = [&](int r, const T* data, std::int64_t count) {
     return nccl::Stretch{r, reinterpret_cast<const float*>(data), kFloats * count};
   };
@@ -212,10 +215,11 @@ void sum_over_windows(const Exec& exec, const TreeReducer& reducer, const Group&
     peers.windows[r] = held.window(r);
     counts.push_back(reducer.partials(r));
   }
-  peers::sum_over(group, "tree_sum", static_cast<std::int64_t>(out.size()), exec.stream(), [&] {
-    peer_sum(exec, FloatVector(out.data(), out.size()), residual, partials, counts,
-             reducer.program(), peers);
-  });
+  peers::as_collective(group, "tree_sum", static_cast<std::int64_t>(out.size()), exec.stream(),
+                       [&] {
+                         peer_sum(exec, FloatVector(out.data(), out.size()), residual, partials,
+                                  counts, reducer.program(), peers);
+                       });
 }
 
 }  // namespace

@@ -19,6 +19,11 @@ class ModelParallel {
  public:
   // `group` must outlive this object; group.rank() is the shard index.
   ModelParallel(const ParamTable& table, const Group& group, Arithmetic arithmetic);
+  // Leaves point into the programs of this object, which a move takes along and a copy would not.
+  ModelParallel(const ModelParallel&) = delete;
+  ModelParallel& operator=(const ModelParallel&) = delete;
+  ModelParallel(ModelParallel&&) = default;
+  ModelParallel& operator=(ModelParallel&&) = default;
 
   const Group& group() const { return *group_; }
   const ModelShard& shard() const { return shards_[group_->rank()]; }

@@ -36,6 +36,7 @@ class ModelShard {
   Range vocab() const { return vocab_; }  // blocks of 64 rows
   Range units(ShardKind kind) const;
 
+  int first_id() const { return vocab_.begin * kVocabBlock; }
   // Local columns of the vocabulary that hold ids below `ids`.
   int valid_vocab(int ids) const;
 

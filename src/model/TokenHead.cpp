@@ -99,7 +99,7 @@ void TokenHead::chunk_log_probs(const Exec& exec, const ModelParallel& parallel,
                                 std::span<const std::int32_t> targets, int valid,
                                 std::span<float> log_probs, std::span<float> entropy) {
   const std::size_t n = targets.size();
-  const std::int32_t begin = parallel.shard().vocab().begin * kVocabBlock;
+  const std::int32_t begin = parallel.shard().first_id();
   // The owner of the target id says its logit; -inf elsewhere makes the maximum a copy.
   Staged<float> chosen(n);
   Staged<LogitPlace> places(n);
@@ -143,7 +143,7 @@ void TokenHead::backward(const Exec& exec, const ModelView& view, const ModelPar
                          const GradientView& d_final_norm) {
   const std::size_t n = rows.size(), chunk = static_cast<std::size_t>(chunk_rows_);
   const int h = table_->config().hidden, valid = parallel.shard().valid_vocab(options.valid_ids);
-  const std::int32_t begin = parallel.shard().vocab().begin * kVocabBlock;
+  const std::int32_t begin = parallel.shard().first_id();
   for (std::size_t at = 0; at < n; at += chunk) {
     const std::size_t size = std::min(chunk, n - at);
     const RowLogits l = logits(exec, view, parallel, hidden, rows.subspan(at, size), options);

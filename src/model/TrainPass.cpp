@@ -212,7 +212,7 @@ void TrainPass::backward_layers(const Exec& exec, const ModelView& view,
                    gradients.layer(l), scratch, dx, stream(l));
   }
   add_rows(exec, gradients.matrix(ParamRole::kEmbedding), dx, batch_->batch().ids,
-           parallel.shard().vocab().begin * kVocabBlock);
+           parallel.shard().first_id());
 }
 
 }  // namespace taper

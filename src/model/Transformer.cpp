@@ -13,7 +13,7 @@ namespace taper {
 
 void embed_tokens(const Exec& exec, const ModelView& view, const ModelParallel& parallel,
                   const TokenBatch& batch, FloatMatrix x, float* workspace) {
-  const std::int32_t begin = parallel.shard().vocab().begin * kVocabBlock;
+  const std::int32_t begin = parallel.shard().first_id();
   embed(exec, x, batch.ids, view.embedding(), begin);
   if (parallel.group().is_null()) return;
   // Every rank knows all ids, hence who owns which row: owned rows travel once, owner by owner.

@@ -52,7 +52,10 @@ std::string Ranks::connect_devices() {
            problem + ")";
   const std::string problem = groups.connect_devices();
   return "data between GPUs: NCCL " + nccl::version() +
-         (problem.empty() ? "" : ", for small sums, too (" + problem + ")");
+         (problem.empty() ? ""
+                          : "; small sums go through it, too, which is slower, because one kernel "
+                            "cannot make them (" +
+                                problem + ")");
 }
 #endif
 

@@ -37,7 +37,8 @@ struct Ranks {
   int size() const { return groups.world().size(); }
   const Group& world() const { return groups.world(); }
 #if defined(TAPER_CUDA)
-  // Lets GPUs exchange data through NCCL, if each rank has one of its own and all can load it.
+  // Lets GPUs exchange data through NCCL, if each rank has one of its own and all can load it, and
+  // small sums through one another's memory, where a host has all GPUs of a group.
   // Returns what is used, for the log. Collective over the world.
   std::string connect_devices();
 #endif

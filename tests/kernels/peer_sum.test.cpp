@@ -61,7 +61,7 @@ TEST_CASE("a rank adds what others have sent, sends its own, and clears what it 
     const float* const before = mine.data() + (turn + 2) % kPeerParts * kPart;
     CHECK(std::all_of(before, before + used, is_nothing));
     used = 5 * n;
-    CHECK(turns[0].count == turn + 1);
+    CHECK(turns[0].part == (turn + 1) % kPeerParts);
     CHECK(turns[0].arrived == 0);
     CHECK(turns[0].used[turn % kPeerParts] == used);
     // As the other rank would do it.

@@ -6,6 +6,7 @@
 #include <memory>
 #include <vector>
 
+#include "base/Error.hpp"
 #include "comm/Group.hpp"
 #include "comm/GroupCache.hpp"
 #include "device/ArenaMemory.hpp"
@@ -76,6 +77,32 @@ TEST_CASE("partial sums of all ranks are added in the order of the tree") {
 }
 
 #if defined(TAPER_CUDA)
+TEST_CASE("each rank gets its part of a sum between connected GPUs, in several exchanges") {
+  const Exec exec;
+  const DivisorChain chain = DivisorChain::of(Group::world(MPI_COMM_WORLD).size());
+  GroupCache groups = GroupCache::for_chain(MPI_COMM_WORLD, chain);
+  const Group& group = groups.world();
+  const int ranks = group.size();
+  if (ranks == 1) return;
+  REQUIRE(groups.connect_devices().empty());
+  REQUIRE(group.connects_devices());
+  std::vector<std::int64_t> offsets{0};
+  for (int r = 0; r < ranks; ++r) offsets.push_back(offsets.back() + 7 + 3 * r);
+  std::vector<float> all;
+  for (std::int64_t i = 0; i < offsets.back(); ++i)
+    all.push_back(static_cast<float>(i + group.rank()));
+  const std::int64_t first = offsets[group.rank()], count = offsets[group.rank() + 1] - first;
+  std::vector<float> expected;
+  for (std::int64_t i = first; i < first + count; ++i)
+    expected.push_back(static_cast<float>(ranks * i + ranks * (ranks - 1) / 2));
+  const Held in(all), out(std::vector<float>(count, -1.0f)), room(std::vector<float>(4 * ranks));
+  reduce_scatter_sum(exec, group, out.view, in.view, offsets, room.view);
+  CHECK(out.values() == expected);
+  CHECK_THROWS_AS(
+      reduce_scatter_sum(exec, group, out.view, in.view, offsets, FloatVector(room.view.data(), 1)),
+      Error);
+}
+
 // Sums of so few values that they go through windows, of many that NCCL carries, and recorded ones.
 TEST_CASE("sums between connected GPUs have the bits of the tree") {
   Exec exec;
@@ -112,6 +139,15 @@ TEST_CASE("sums between connected GPUs have the bits of the tree") {
     tree_sum(exec, reducer, group, FloatMatrix(sum.view.data(), kRows, columns),
              partial.view.data(), room.view.data());
     CHECK(test::same_bits(sum.values(), expected_of(n, columns)));
+    // In place, on top of what is there.
+    const std::vector<float> before = test::random_floats(n, 5);
+    const Held x(before), total(std::vector<float>(n, 0.0f));
+    tree_sum_and_add(exec, reducer, group, FloatMatrix(x.view.data(), kRows, columns),
+                     FloatMatrix(x.view.data(), kRows, columns), partial.view.data(),
+                     FloatMatrix(total.view.data(), kRows, columns), room.view.data());
+    auto on_top = expected_of(n, columns);
+    for (int i = 0; i < n; ++i) on_top[i] = before[i] + on_top[i];
+    CHECK(test::same_bits(x.values(), on_top));
   }
   // Two sums in a graph: each launch is two more turns of the windows.
   const Held partial(partials_of(group.rank(), 90, 1)), sums(std::vector<float>(180, -1.0f));

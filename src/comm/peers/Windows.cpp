@@ -9,6 +9,7 @@
 #include <string_view>
 
 #include "base/Error.hpp"
+#include "comm/Audit.hpp"
 #include "comm/Collectives.hpp"
 #include "comm/Group.hpp"
 #include "comm/nccl/Communicator.hpp"
@@ -29,6 +30,11 @@ std::string first_problem(const Group& group, const std::string& mine) {
   for (std::size_t r = 0; r < all.size(); ++r)
     if (!all[r].empty()) return "rank " + std::to_string(group.world_ranks()[r]) + ": " + all[r];
   return "";
+}
+
+// What a rank leaves in a window to be seen there: nothing that memory holds by chance.
+unsigned number_of(std::size_t rank) {
+  return 0x5a000000u + static_cast<unsigned>(rank);
 }
 
 bool is_refused() {
@@ -57,6 +63,8 @@ std::shared_ptr<const Windows> Windows::connect(const Group& group, std::string&
     made->state_ = reinterpret_cast<char*>(mine) + kWindowBytes;
     return cudaMemset(made->state_, 0, kStateBytes);
   });
+  attempt("cudaMemset", [&] { return cudaMemset(mine, 0xff, kWindowBytes); });
+  attempt("cudaDeviceSynchronize", [] { return cudaDeviceSynchronize(); });
   attempt("cudaIpcGetMemHandle", [&] { return cudaIpcGetMemHandle(&handle, mine); });
   problem = first_problem(group, failed);
   if (!problem.empty()) {
@@ -78,10 +86,12 @@ std::shared_ptr<const Windows> Windows::connect(const Group& group, std::string&
         return code;
       });
     attempt("cudaMemcpy", [&] {
-      const auto number = static_cast<unsigned>(me);
+      const unsigned number = number_of(me);
       return cudaMemcpy(made->windows_[r] + me, &number, sizeof number, cudaMemcpyHostToDevice);
     });
   }
+  // A copy from the host may return before it has arrived.
+  attempt("cudaDeviceSynchronize", [] { return cudaDeviceSynchronize(); });
   problem = first_problem(group, failed);
   if (!problem.empty()) {
     cudaGetLastError();  // what failed has been told
@@ -92,7 +102,7 @@ std::shared_ptr<const Windows> Windows::connect(const Group& group, std::string&
     return cudaMemcpy(numbers.data(), mine, ranks * sizeof(unsigned), cudaMemcpyDeviceToHost);
   });
   for (std::size_t r = 0; failed.empty() && r < ranks; ++r)
-    if (numbers[r] != r)
+    if (numbers[r] != number_of(r))
       failed = "what the GPU of rank " + std::to_string(group.world_ranks()[r]) +
                " writes does not arrive";
   attempt("cudaMemset", [&] { return cudaMemset(mine, 0xff, kWindowBytes); });
@@ -114,7 +124,10 @@ Windows::~Windows() {
     if (static_cast<int>(r) != rank_ && windows_[r] != nullptr) cudaIpcCloseMemHandle(windows_[r]);
 }
 
-void mark(const Group& group, CUstream_st* stream) {
+void as_collective(const Group& group, const char* name, std::int64_t count, CUstream_st* stream,
+                   const std::function<void()>& launch) {
+  const detail::CollectiveScope scope(group, name, count);
+  launch();
   group.devices()->mark(stream);
 }
 

@@ -5,11 +5,10 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <string>
 #include <vector>
-
-#include "comm/Audit.hpp"
 
 struct CUstream_st;
 
@@ -52,18 +51,10 @@ class Windows {
   void* state_ = nullptr;
 };
 
-// An operation of the group was queued on the stream: the watchdog is told if it does not end.
-void mark(const Group& group, CUstream_st* stream);
-
-// Calls launch(), which queues the kernel of a sum of `count` values over a group with windows on
-// the stream. The watchdog and audit builds know of it as of any other collective. Collective over
-// `group`.
-template <class F>
-void sum_over(const Group& group, const char* name, std::int64_t count, CUstream_st* stream,
-              const F& launch) {
-  const detail::CollectiveScope scope(group, name, count);
-  launch();
-  mark(group, stream);
-}
+// Calls launch(), which queues a kernel on the stream that exchanges `count` values over the
+// windows of the group: the watchdog and audit builds know of it as of any other collective,
+// `name`. Collective over `group`.
+void as_collective(const Group& group, const char* name, std::int64_t count, CUstream_st* stream,
+                   const std::function<void()>& launch);
 
 }  // namespace taper::peers
