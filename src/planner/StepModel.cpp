@@ -227,7 +227,10 @@ StepModel::StepModel(const LatencyProfile& profile) : ranks_per_node_(profile.ra
   std::map<std::pair<int, PairClass>, std::vector<StepSample>> samples, verify;
   for (const StepSample& s : profile.steps) samples[{s.tp, s.pair}].push_back(s);
   for (const StepSample& s : profile.verify) verify[{s.tp, s.pair}].push_back(s);
-  for (const auto& [key, list] : samples) curves_.emplace(key, StepCurve(list, verify[key]));
+  const auto decodes = [](const StepSample& s) { return s.new_tokens == s.sequences; };
+  for (const auto& [key, list] : samples)  // the other class of a degree stands for one without
+    if (std::any_of(list.begin(), list.end(), decodes))
+      curves_.emplace(key, StepCurve(list, verify[key]));
 }
 
 void StepModel::set_drafts(const DraftTable& drafts) {

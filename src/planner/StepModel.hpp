@@ -117,8 +117,8 @@ class StepModel {
   // Starts a generation: all steps are as slow as whole generations of the past were, but for what
   // those of a degree and a number of sequences have of their own.
   void begin();
-  // Ends one: its time as measured, and as predicted with the factors at its start of all steps
-  // and those at its end of some.
+  // Ends one: its time as measured, and as predicted with the common factor that begin() set and
+  // the factors of degrees and numbers of sequences as observe() has left them.
   void learn(std::int64_t measured_ns, std::int64_t expected_ns);
   // Time of a generation by what the profile says of it, in 1/kRatioOne.
   int scale() const;

@@ -10,7 +10,9 @@ namespace {
 
 constexpr std::int64_t kSecond = 1'000'000'000;
 constexpr std::int64_t kHeadStart = 9;  // see ConsultationOptions: more shares of the first second
-constexpr std::int64_t kLongestWait = kSecond;  // a stop that one rank asks for reaches all by then
+constexpr std::int64_t kLongestWait = kSecond;  // that a decision can ask for
+// However much it costs: what one rank alone knows, such as a signal to stop, reaches all by then.
+constexpr std::int64_t kLongestPause = 10 * kSecond;
 
 }  // namespace
 
@@ -23,6 +25,7 @@ std::vector<std::string> ConsultationOptions::problems() const {
 bool ConsultationPace::is_due(std::int64_t now) const {
   if (steps_ < options_.period_steps) return false;
   if (now - restarted_ < std::max(std::min(wait_, kLongestWait), options_.period_ns)) return false;
+  if (now - restarted_ >= kLongestPause) return true;
   // The next one is expected to cost what those before did on average.
   const std::int64_t next = count_ > 0 ? cost_ / count_ : 0;
   const std::int64_t elapsed = now + kHeadStart * std::min(now, kSecond);

@@ -11,8 +11,9 @@ namespace taper {
 
 struct ConsultationOptions {
   // A replica at work consults after so much time and so many steps, not before the last decision
-  // asks for it, and so seldom that it costs it at most this share of the time; ten times that in
-  // the first second, since short generations could hardly consult otherwise.
+  // asks for it, and so seldom that it costs it at most this share of the time (ten times that in
+  // the first second, since short generations could hardly consult otherwise), but at least every
+  // ten seconds.
   std::int64_t period_ns = PlannerOptions().consult_ns;
   int period_steps = PlannerOptions().consult_steps;
   double largest_share = 0.001;

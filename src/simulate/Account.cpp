@@ -95,13 +95,14 @@ ForecastFigures& ForecastFigures::operator+=(const ForecastFigures& other) {
 
 GenerationReview review(const ReplayTrace& trace, const MadeGeneration& made,
                         const std::vector<int>& degrees, const DivisorChain& chain,
-                        const SimulatedMachine& machine, std::int64_t consult_ns, int grid) {
+                        const SimulatedMachine& machine, std::int64_t consult_ns) {
   GenerationReview r;
   r.stayed_ns = replay_ns(trace, made.first, {}, machine);
   r.replayed_ns = replay_ns(trace, made.first, made.switches, machine);
   r.degrees = degrees;
   for (const int tp : degrees)
     r.static_ns.push_back(replay_ns(trace, Layout::uniform(tp, chain), {}, machine));
+  const int grid = quick_grid(trace.work.sequences, static_cast<int>(degrees.size()));
   r.oracle_ns = best_plan(trace, degrees, chain, machine, consult_ns, grid).time_ns;
   r.saved_ns = savings(trace, made.first, made.switches, r.replayed_ns, machine);
   r.forecasts = check_forecasts(made, ends_without(r.saved_ns, r.replayed_ns));

@@ -65,7 +65,7 @@ struct GenerationReview {
 };
 GenerationReview review(const ReplayTrace& trace, const MadeGeneration& made,
                         const std::vector<int>& degrees, const DivisorChain& chain,
-                        const SimulatedMachine& machine, std::int64_t consult_ns, int grid = 32);
+                        const SimulatedMachine& machine, std::int64_t consult_ns);
 
 // Sums over generations of one or more runs. Gains are against the static layout that is best over
 // the whole run.

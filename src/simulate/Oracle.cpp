@@ -2,6 +2,7 @@
 #include "simulate/Oracle.hpp"
 
 #include <algorithm>
+#include <cmath>
 #include <utility>
 
 #include "base/Error.hpp"
@@ -77,6 +78,12 @@ OracleResult best_plan(const ReplayTrace& trace, const std::vector<int>& degrees
     if (found.time_ns < best.time_ns) best = std::move(found);
   }
   return best;
+}
+
+int quick_grid(int sequences, int degrees) {
+  constexpr double kPlayed = 1 << 23;  // sequences of all plans: d^3 grid^2 / 2 for d degrees
+  const double d = degrees, grid = std::sqrt(2 * kPlayed / (d * d * d * std::max(1, sequences)));
+  return static_cast<int>(std::clamp(grid, 1.0, 32.0));
 }
 
 }  // namespace taper

@@ -146,7 +146,7 @@ TEST_CASE("drafts make a token as cheap as the best length of them does, and nev
   CHECK(curve.token_ns(1, 100) == 1000);
 }
 
-TEST_CASE("a described machine is met within a percent between its samples") {
+TEST_CASE("a described machine is met within four percent between its samples") {
   const test::Machine machine = test::small_model_tcp();
   const StepModel model(test::synthetic_profile(machine, {1, 2}));
   for (const int tp : {1, 2})

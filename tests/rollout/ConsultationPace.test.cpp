@@ -75,6 +75,11 @@ TEST_CASE(
   CHECK(p.cost() == 12 * kMs);
   CHECK_FALSE(p.is_due(9 * kSecond - kMs));
   CHECK(p.is_due(9 * kSecond));
+  p.add_cost(kSecond);
+  p.restart(9 * kSecond);
+  p.measure(1, 3, 0);
+  CHECK_FALSE(p.is_due(19 * kSecond - kMs));
+  CHECK(p.is_due(19 * kSecond));  // so long no rank goes without the others
 }
 
 TEST_CASE("speed is what steps took by what was expected of them, without what lies in between") {

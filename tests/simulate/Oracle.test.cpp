@@ -53,3 +53,11 @@ TEST_CASE("without a tail the oracle has nothing to gain") {
   const OracleResult best = best_plan(trace, {1, 2}, chain, machine, 50'000'000);
   CHECK(best.switches.empty());
 }
+
+TEST_CASE("the search of a live run looks at fewer moments where there is more to play") {
+  CHECK(quick_grid(128, 2) == 32);
+  CHECK(quick_grid(1024, 4) == 16);
+  CHECK(quick_grid(8192, 4) == 5);
+  CHECK(quick_grid(1'000'000, 10) == 1);
+  CHECK(quick_grid(0, 1) == 32);
+}
