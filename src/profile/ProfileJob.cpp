@@ -212,8 +212,11 @@ void ProfileJob::keep_books(const ProfileSchedule& schedule) {
     for (const ProfileSide& side : schedule.sides())
       line += format_text(", TP %d repeats within %.1f %%", side.degree,
                           schedule.repeat_noise(side.degree, side.classes[0]).p50 * 1e-4);
-  if (record_.budget > 0)
-    line += format_text(", at most %.0f s left", std::max(0.0, record_.budget - spent));
+  if (spent < record_.budget)
+    line += format_text(", at most %.0f s left", record_.budget - spent);
+  else if (record_.budget > 0)
+    line += format_text(", beyond its budget until each point has %d visits",
+                        ProfileSchedule::kLeastVisits);
   TAPER_INFO(line);
 }
 
