@@ -84,6 +84,16 @@ void write_part(const ModelFiles& files, const TrainingModel* model, StateInfo i
   write_state(directory.state(), files, *model, info);
 }
 
+// One that cannot be removed now (a file of it is open on another host) is tried again after the
+// next save.
+void remove_old(const fs::path& checkpoint) {
+  std::error_code error;
+  fs::remove_all(checkpoint, error);
+  if (error)
+    TAPER_WARN("the old checkpoint " << path_text(checkpoint) << " cannot be removed ("
+                                     << error.message() << "); this is tried again later");
+}
+
 }  // namespace
 
 void CheckpointStore::save(const Ranks& ranks, const ModelFiles& files, const TrainingModel* model,
@@ -118,7 +128,7 @@ void CheckpointStore::save(const Ranks& ranks, const ModelFiles& files, const Tr
     ranks.progress.set_step(3);
     const auto all = list(directory_);
     for (std::size_t i = static_cast<std::size_t>(keep_); i < all.size(); ++i)
-      if (!kept_ || iteration_of_name(all[i].filename().string()) != kept_) fs::remove_all(all[i]);
+      if (!kept_ || iteration_of_name(all[i].filename().string()) != kept_) remove_old(all[i]);
   }
   barrier(ranks.world());
 }

@@ -14,11 +14,13 @@
 
 #include "base/Error.hpp"
 #include "base/Log.hpp"
+#include "session/detail/ExitTimer.hpp"
 
 namespace taper {
 namespace {
 
 constexpr const char* kReport = "hang-rank-";  // and number, and ".txt"
+constexpr double kWritingSeconds = 5.0;        // that writing reports may take
 
 }  // namespace
 
@@ -65,6 +67,9 @@ void Watchdog::give_up(const std::string& why, const Progress::View& view) const
   report << why << ": " << to_string(view)
          << " (another rank is late, stuck or gone; compare the reports of all ranks)";
   log_line(LogLevel::kError, report.str());
+  // What hangs may be the file system of these files.
+  const detail::ExitTimer at_last(options_.grace_seconds + kWritingSeconds,
+                                  static_cast<int>(ExitCode::kFailure));
   {
     std::error_code ignored;  // the report is on stderr, too
     std::filesystem::create_directories(options_.directory, ignored);

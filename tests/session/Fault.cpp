@@ -3,6 +3,7 @@
 // Programs that go wrong on purpose; CMakeLists.txt says how each must end. Usage:
 // session_fault <case>
 #include <mpi.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include <csignal>
@@ -43,6 +44,8 @@ void misbehave(const std::string& fault, const Group& world) {
 
 int run(const std::string& fault, int argc, char** argv) {
   if (fault == "throw-before-mpi") TAPER_VALIDATE(false, "unknown option");
+  if (fault == "sleep-without-files")  // opening one waits for a reader
+    for (const char* report : {"hang-rank-0.txt", "hang-rank-1.txt"}) ::mkfifo(report, 0600);
   Progress progress;
   const Watchdog watchdog(progress, {.hang_seconds = 0.5, .grace_seconds = 1.0, .directory = "."});
   MpiSession session(argc, argv);
