@@ -13,7 +13,7 @@ namespace taper {
 
 // A non-blocking all-gather of a few integers among some ranks of a group, the leaders, who may
 // change from one exchange to the next. No communicator per set of leaders: the first leader
-// collects and answers, two small messages per leader and exchange.
+// collects and answers, two messages per leader and exchange: integers of one, and of all.
 class LeaderExchange {
  public:
   // `group` must outlive the exchange.

@@ -5,11 +5,13 @@
 
 #include <exception>
 #include <limits>
+#include <optional>
 #include <utility>
 
 #include "base/Error.hpp"
 #include "comm/Collectives.hpp"
 #include "comm/MpiCall.hpp"
+#include "comm/Progress.hpp"
 #include "comm/Wait.hpp"
 
 namespace taper {
@@ -33,7 +35,8 @@ Mailbox::~Mailbox() {
 }
 
 void Mailbox::send(int to, std::string message) {
-  TAPER_EXPECT(message.size() < std::numeric_limits<int>::max());
+  TAPER_INSIST(message.size() < std::numeric_limits<int>::max(),
+               "a message of " << message.size() << " bytes (of MPI's integers)");
   ++sent_to_.at(static_cast<std::size_t>(to));
   if (to == group_->rank()) {
     ++received_;
@@ -80,9 +83,14 @@ std::optional<std::string> Mailbox::take() {
 
 std::vector<std::string> Mailbox::finish() {
   all_reduce_sum(*group_, sent_to_);
-  while (received_ < sent_to_[static_cast<std::size_t>(group_->rank())])
-    if (!receive()) sched_yield();
-  for (Sent& sent : sent_) yield_until_done({&sent.request, 1});
+  {
+    std::optional<LibraryWait> wait;  // a rank that stops here is seen by the watchdog
+    if (Progress* progress = group_->progress())
+      wait.emplace(*progress, "messages", group_->size());
+    while (received_ < sent_to_[static_cast<std::size_t>(group_->rank())])
+      if (!receive()) sched_yield();
+    for (Sent& sent : sent_) yield_until_done({&sent.request, 1});
+  }
   sent_.clear();
   sent_to_.assign(sent_to_.size(), 0);
   received_ = 0;

@@ -47,16 +47,31 @@ class PieceStream {
 struct Streams {
   std::vector<PieceStream> to, from;  // by rank of the group
   std::vector<int> local;             // pieces from this rank to itself
-  std::int64_t longest = 0;           // of any pair of ranks, known to all
+  // Known to all: the longest stream, and the most streams that a rank sends, or receives.
+  std::int64_t longest = 0;
+  int most = 1;
 };
+
+// The index in the group of each world rank; -1: not in it.
+std::vector<int> indices_of(const Group& group) {
+  const std::vector<int>& ranks = group.world_ranks();
+  std::vector<int> indices(static_cast<std::size_t>(*std::ranges::max_element(ranks)) + 1, -1);
+  for (std::size_t i = 0; i < ranks.size(); ++i) indices[ranks[i]] = static_cast<int>(i);
+  return indices;
+}
 
 Streams make_streams(const Group& group, std::span<const PieceMove> moves,
                      std::span<const std::int64_t> bytes) {
   const auto n = static_cast<std::size_t>(group.size());
-  Streams streams{std::vector<PieceStream>(n), std::vector<PieceStream>(n), {}, 0};
+  Streams streams{std::vector<PieceStream>(n), std::vector<PieceStream>(n), {}, 0, 1};
   std::map<std::pair<int, int>, std::int64_t> pairs;
+  std::vector<int> sent(n), received(n);  // streams
+  const std::vector<int> indices = indices_of(group);
+  const auto index_of = [&](int rank) {
+    return rank >= 0 && rank < std::ssize(indices) ? indices[rank] : -1;
+  };
   for (const PieceMove& move : moves) {
-    const int from = group.index_of(move.from), to = group.index_of(move.to);
+    const int from = index_of(move.from), to = index_of(move.to);
     TAPER_INSIST(from >= 0 && to >= 0, "piece " << move.piece << " moves from rank " << move.from
                                                 << " to rank " << move.to
                                                 << ", not both in the group that moves pieces");
@@ -66,7 +81,9 @@ Streams make_streams(const Group& group, std::span<const PieceMove> moves,
       if (from == group.rank()) streams.local.push_back(move.piece);
       continue;
     }
-    streams.longest = std::max(streams.longest, pairs[{from, to}] += size);
+    const auto [pair, is_new] = pairs.try_emplace({from, to}, 0);
+    if (is_new) streams.most = std::max({streams.most, ++sent[from], ++received[to]});
+    streams.longest = std::max(streams.longest, pair->second += size);
     if (from == group.rank()) streams.to[to].append(move.piece, size);
     if (to == group.rank()) streams.from[from].append(move.piece, size);
   }
@@ -102,8 +119,7 @@ MoveStatistics PieceMover::move(const Group& group, std::span<const PieceMove> m
   }
 
   const auto n = static_cast<std::size_t>(group.size());
-  const std::int64_t limit =
-      std::max<std::int64_t>(1, options_.round_bytes / std::max(1, group.size() - 1));
+  const std::int64_t limit = std::max<std::int64_t>(1, options_.round_bytes / streams.most);
   std::vector<std::int64_t> sending(n), receiving(n);
   for (; moved.rounds * limit < streams.longest; ++moved.rounds) {
     for (std::size_t r = 0; r < n; ++r) {
