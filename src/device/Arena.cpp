@@ -34,8 +34,11 @@ void MemoryPlan::add(const std::string& name, MemoryPhase phase, std::int64_t by
   TAPER_EXPECT(!share.is_shared() || phase == MemoryPhase::kAlways);
   for (Item& item : items_) {
     if (item.name == name && item.phase == phase) {
-      TAPER_INSIST(item.share == share,
-                   "memory item '" << name << "' is planned twice, shared with different ranks");
+      TAPER_INSIST(
+          item.share == share && item.kind == kind,
+          "memory item '"
+              << name
+              << "' is planned twice, shared with different ranks or as memory of another kind");
       item.bytes += arena_bytes(bytes);
       return;
     }

@@ -2,11 +2,12 @@
 #include "draft/RecalledResponses.hpp"
 
 #include <algorithm>
+#include <utility>
 
 namespace taper {
 
-void RecalledResponses::add(const ResponseId& id, const std::vector<std::int32_t>& tokens) {
-  responses_[id] = {tokens, 0};
+void RecalledResponses::add(const ResponseId& id, std::vector<std::int32_t> tokens) {
+  responses_[id] = {std::move(tokens), 0};
 }
 
 std::span<const std::int32_t> RecalledResponses::after(const Sequence& sequence, int most) {

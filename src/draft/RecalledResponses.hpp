@@ -17,7 +17,7 @@ namespace taper {
 class RecalledResponses {
  public:
   // tokens: the prompt, then the response as far as it is known.
-  void add(const ResponseId& id, const std::vector<std::int32_t>& tokens);
+  void add(const ResponseId& id, std::vector<std::int32_t> tokens);
   void clear() { responses_.clear(); }
   bool empty() const { return responses_.empty(); }
   // The tokens that followed this sequence, `most` at most; none if that is not known. Valid until

@@ -36,9 +36,9 @@ GuessModel& Engine::set_exits(const std::vector<ExitHead>& heads, float* memory)
 
 void Engine::rebind(const EngineSetup& setup, int replica, std::list<Sequence> running,
                     std::deque<Sequence> waiting) {
+  preemptions_ = preemptions();
   replica_ = replica;
   runner_.rebind(setup);
-  preemptions_ += scheduler_.preemptions();
   scheduler_ = Scheduler(options().scheduler, options().kv_blocks);
   scheduler_.adopt(std::move(running), std::move(waiting));
 }

@@ -89,7 +89,10 @@ class Engine {
 
   // The state of this replica in a few integers, for the leaders' exchange; `speed` is not set.
   ReplicaSnapshot snapshot() const;
-  std::int64_t preemptions() const { return preemptions_ + scheduler_.preemptions(); }
+  // That this rank has led: summed over all ranks, each counts once.
+  std::int64_t preemptions() const {
+    return preemptions_ + (parallel().group().rank() == 0 ? scheduler_.preemptions() : 0);
+  }
 
  private:
   const EngineOptions& options() const { return runner_.options(); }

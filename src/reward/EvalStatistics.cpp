@@ -3,6 +3,8 @@
 
 #include <algorithm>
 #include <numeric>
+#include <set>
+#include <string_view>
 
 #include "base/Error.hpp"
 #include "results/HeldOutNames.hpp"
@@ -11,11 +13,14 @@ namespace taper {
 
 void add_sample(RewardRule rule, double score, const std::string& text, JudgedPrompt& judged) {
   auto answer = extract_answer(rule, text);
-  for (const auto& before : judged.answers)
-    if (answer && before && same_answer(rule, *before, *answer)) {
+  std::set<std::string_view> compared;  // each kind of answer once: comparing takes long
+  for (const auto& before : judged.answers) {
+    if (!answer || !before || !compared.insert(*before).second) continue;
+    if (*before == *answer || same_answer(rule, *before, *answer)) {
       answer = before;
       break;
     }
+  }
   judged.scores.push_back(score);
   judged.answers.push_back(answer);
 }

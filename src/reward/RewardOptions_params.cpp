@@ -39,7 +39,7 @@ void describe_adaptive_timeout(param::Section s, AdaptiveTimeoutOptions& o) {
 // The parameters of one reward: those of its kind.
 void describe_reward(param::Section s, RewardOptions& o, const std::string& kind) {
   s.choice("Kind", o.kind, "Kind of reward", named_reward_kinds());
-  s.number("Weight", o.weight, "Factor of this reward in the score");
+  s.number("Weight", o.weight, "Factor of this reward in the score").between(-1e6, 1e6);
   if (kind == "format") {
     s.list("Markers", o.format.markers,
            "Texts that a response must contain, each once and in this order");

@@ -52,7 +52,8 @@ std::vector<double> spread_rewards(std::span<const double> rewards, double low, 
   for (const std::size_t i : order) excess += (rewards[i] - low) / (high - low);
   // Blocks of equal rewards, the largest first, share what is left in equal parts.
   for (std::size_t begin = 0, end = 0; begin < order.size(); begin = end) {
-    while (end < order.size() && rewards[order[end]] == rewards[order[begin]]) ++end;
+    do ++end;
+    while (end < order.size() && rewards[order[end]] == rewards[order[begin]]);
     const double share = std::clamp(excess / static_cast<double>(end - begin), 0.0, 1.0);
     for (std::size_t i = begin; i < end; ++i) spread[order[i]] = low + (high - low) * share;
     excess -= share * static_cast<double>(end - begin);

@@ -219,10 +219,10 @@ std::vector<Completion> Generator::run(const std::vector<Request>& requests,
   return std::move(completions_);
 }
 
-void Generator::recall(std::span<const RolloutRecord> responses) {
+void Generator::recall(std::vector<RolloutRecord> responses) {
   if (!drafter_) return;
   drafter_->recalled().clear();
-  for (const RolloutRecord& r : responses) drafter_->recalled().add(r.id, r.tokens);
+  for (RolloutRecord& r : responses) drafter_->recalled().add(r.id, std::move(r.tokens));
 }
 
 // All ranks meet, price the plan again, and carry it out or leave everything as it is.

@@ -70,7 +70,7 @@ class Generator {
   std::vector<Completion> take_interrupted() { return std::exchange(interrupted_, {}); }
   // Responses, whole or not, that the next runs are expected to repeat: with speculation their
   // tokens are drafts. In place of all before; the same on all ranks. Not collective.
-  void recall(std::span<const RolloutRecord> responses);
+  void recall(std::vector<RolloutRecord> responses);
   int max_positions() const { return layouts_.smallest().options.max_positions; }
 
   // The profile that the options name, which must have the degrees of all layouts. Throws Error if

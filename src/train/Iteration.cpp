@@ -216,7 +216,9 @@ void TrainJob::record(std::int64_t iteration, const Batch& batch, const MetricVa
   all_reduce_max(ranks_.world(), memory);
   metrics.emplace_back("perf/max_memory_allocated_gb",  // GiB; the name is as in verl
                        static_cast<double>(memory.front()) / (1 << 30));
-  metrics.emplace_back("rollout/preemptions", static_cast<double>(rollouts_.preemptions()));
+  std::vector<std::int64_t> preemptions{rollouts_.preemptions()};
+  all_reduce_sum(ranks_.world(), preemptions);
+  metrics.emplace_back("rollout/preemptions", static_cast<double>(preemptions.front()));
   const auto timing = reduce_timing(ranks_.world(), timer);
   std::vector<int> lengths;
   for (const SampleSummary& s : samples) lengths.push_back(s.response_tokens);

@@ -84,8 +84,8 @@ std::optional<Batch> Rollouts::collect(std::int64_t iteration, StopAgreement& st
   made_.clear();
   ahead_ = rounds_;
   if (choice_) choice_->load(choice_state_);
-  const std::vector<RolloutRecord> journal = journal_.read(iteration);
-  if (generator_ != nullptr) generator_->recall(journal);
+  if (auto journal = journal_.read(iteration); generator_ != nullptr)
+    generator_->recall(std::move(journal));
   judge_.begin_figures();
   int rounds = 0;
   while (rounds < most && (rounds == 0 || count_teaching_groups(all.all()) < wanted)) {

@@ -13,8 +13,9 @@ namespace taper {
 namespace {
 
 void require(cudaError_t code, const char* call) {
-  TAPER_VALIDATE(code == cudaSuccess, call << " failed: " << cudaGetErrorName(code) << " ("
-                                           << cudaGetErrorString(code) << ")");
+  if (code != cudaSuccess)
+    TAPER_FAIL(ExitCode::kFailure, call << " failed: " << cudaGetErrorName(code) << " ("
+                                        << cudaGetErrorString(code) << ")");
 }
 
 }  // namespace
@@ -25,7 +26,11 @@ ArenaMemory::ArenaMemory(std::int64_t bytes, MemoryKind kind) : bytes_(bytes), k
   const auto room = static_cast<std::size_t>(std::max<std::int64_t>(bytes, 1));
   void* p = nullptr;
   if (kind == MemoryKind::kStaging) {
-    require(cudaMallocHost(&p, room), "cudaMallocHost");
+    const cudaError_t code = cudaMallocHost(&p, room);
+    TAPER_VALIDATE(code == cudaSuccess,
+                   "no " << format_bytes(static_cast<double>(bytes))
+                         << " of page-locked memory on this host (" << cudaGetErrorString(code)
+                         << "); start fewer ranks per host, or offload less (Optimizer/Offload)");
     std::memset(p, 0, room);
     base_ = static_cast<char*>(p);
     return;
