@@ -121,6 +121,11 @@ void Group::free() {
 }
 
 int index_of(const std::vector<int>& ranks, int rank) {
+  if (ranks.empty()) return -1;
+  // The world and blocks of ranks are consecutive.
+  if (const int guess = rank - ranks.front();
+      guess >= 0 && guess < std::ssize(ranks) && ranks[static_cast<std::size_t>(guess)] == rank)
+    return guess;
   const auto found = std::find(ranks.begin(), ranks.end(), rank);
   return found == ranks.end() ? -1 : static_cast<int>(found - ranks.begin());
 }

@@ -52,26 +52,14 @@ struct Streams {
   int most = 1;
 };
 
-// The index in the group of each world rank; -1: not in it.
-std::vector<int> indices_of(const Group& group) {
-  const std::vector<int>& ranks = group.world_ranks();
-  std::vector<int> indices(static_cast<std::size_t>(*std::ranges::max_element(ranks)) + 1, -1);
-  for (std::size_t i = 0; i < ranks.size(); ++i) indices[ranks[i]] = static_cast<int>(i);
-  return indices;
-}
-
 Streams make_streams(const Group& group, std::span<const PieceMove> moves,
                      std::span<const std::int64_t> bytes) {
   const auto n = static_cast<std::size_t>(group.size());
   Streams streams{std::vector<PieceStream>(n), std::vector<PieceStream>(n), {}, 0, 1};
   std::map<std::pair<int, int>, std::int64_t> pairs;
   std::vector<int> sent(n), received(n);  // streams
-  const std::vector<int> indices = indices_of(group);
-  const auto index_of = [&](int rank) {
-    return rank >= 0 && rank < std::ssize(indices) ? indices[rank] : -1;
-  };
   for (const PieceMove& move : moves) {
-    const int from = index_of(move.from), to = index_of(move.to);
+    const int from = group.index_of(move.from), to = group.index_of(move.to);
     TAPER_INSIST(from >= 0 && to >= 0, "piece " << move.piece << " moves from rank " << move.from
                                                 << " to rank " << move.to
                                                 << ", not both in the group that moves pieces");
