@@ -105,7 +105,7 @@ std::shared_ptr<const Windows> Windows::connect(const Group& group, std::string&
     if (numbers[r] != number_of(r))
       failed = "what the GPU of rank " + std::to_string(group.world_ranks()[r]) +
                " writes does not arrive";
-  attempt("cudaMemset", [&] { return cudaMemset(mine, 0xff, kWindowBytes); });
+  attempt("cudaMemset", [&] { return cudaMemset(mine, 0xff, ranks * sizeof(unsigned)); });
   attempt("cudaDeviceSynchronize", [] { return cudaDeviceSynchronize(); });
   problem = first_problem(group, failed);
   return problem.empty() ? made : nullptr;
