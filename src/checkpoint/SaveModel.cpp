@@ -52,7 +52,7 @@ void write_weights(const ModelFiles& files, const TrainingModel& model, HuggingF
     const auto target = [&](int piece) {
       return stage.data() + (piece - table.first_piece(t)) * tensor.unit_size();
     };
-    mover.move(ranks.world(), moves, bytes, source, target);
+    mover.move(ranks.world(), OwnMoves(ranks.world(), moves, bytes), source, target);
     if (writer == nullptr) continue;
     for (int u = 0; u < tensor.units; ++u) {
       const int piece = table.first_piece(t) + u;

@@ -42,15 +42,19 @@ Publisher::Publisher(const Ranks& ranks, const ParamTable& table, const Ownershi
       packed_(packed),
       staging_(staging),
       bytes_(table.piece_bytes()),
-      moves_(table.tensors().size()),
       source_(table.pieces(), nullptr),
       speaks_for_(table.pieces(), false),
       is_compared_(table.pieces(), false) {
   // Masters travel as f32, whatever the type of the weights: every rank rounds them in the same
   // way. The plan is the same at every publication: no layout changes during a run.
   const Ownership packers = share.packers();
-  for (const PieceMove& move : plan_moves(owners, packers, bytes_))
-    moves_[table.tensor_of_piece(move.piece)].push_back(move);
+  for (std::size_t t = 0; t < table.tensors().size(); ++t) {
+    const int first = table.first_piece(t);
+    const RelayedMoves moves =
+        plan_relayed_moves(owners, packers, {first, first + table.tensors()[t].units});
+    fetches_.push_back({OwnMoves(ranks.world(), moves.scatter, bytes_),
+                        OwnMoves(ranks.world(), moves.gather, bytes_)});
+  }
   for (std::size_t p = 0; p < is_compared_.size(); ++p)
     is_compared_[p] = owners[p].size() > 1 || packers[p] != owners[p];
   if (optimizer == nullptr) return;
@@ -102,28 +106,52 @@ float* Publisher::place_of(int tensor, int piece) const {
   return staging_ + (piece - first) * table_->tensors()[tensor].unit_size();
 }
 
-// Pieces of a tensor that others own.
+// Pieces of a tensor that others own. Those of one rank would go to all copies through its link
+// alone: the ranks that get them pass them on.
 void Publisher::fetch(int tensor) {
-  if (moves_[tensor].empty()) return;
+  const auto& [scatter, gather] = fetches_[tensor];
+  if (scatter.longest == 0) return;
 #if defined(TAPER_CUDA)
   if (ranks_->world().connects_devices()) {
-    const std::int64_t unit = table_->tensors()[tensor].unit_size();
-    std::vector<nccl::Stretch> received, sent;
-    for (const PieceMove& move : moves_[tensor]) {
-      if (move.from == ranks_->rank()) sent.push_back({move.to, source_[move.piece], unit});
-      if (move.to == ranks_->rank())
-        received.push_back({move.from, place_of(tensor, move.piece), unit});
-    }
-    nccl::exchange(ranks_->world(), "nccl::publish", ranks_->exec.stream(), received, sent);
+    fetch_between_devices(tensor, scatter);
+    if (gather.longest > 0) fetch_between_devices(tensor, gather);
     return;
   }
 #endif
   ranks_->exec.fence();  // the host writes where kernels still work on the tensor before
   const HostPieces own = host_pieces(tensor);
-  mover_.move(
-      ranks_->world(), moves_[tensor], bytes_, [&](int piece) { return own.at(source_[piece]); },
-      [&](int piece) { return place_of(tensor, piece); });
+  const auto target = [&](int piece) { return place_of(tensor, piece); };
+  const auto source = [&](int piece) {
+    return source_[piece] != nullptr ? own.at(source_[piece]) : target(piece);
+  };
+  mover_.move(ranks_->world(), scatter, source, target);
+  mover_.move(ranks_->world(), gather, source, target);
 }
+
+#if defined(TAPER_CUDA)
+void Publisher::fetch_between_devices(int tensor, const OwnMoves& moves) {
+  const std::int64_t unit = table_->tensors()[tensor].unit_size();
+  // Pieces in a row lie in a row on both sides.
+  const auto stretches = [&](const std::vector<OwnMoves::Peer>& peers, const auto& place) {
+    std::vector<nccl::Stretch> all;
+    for (const auto& peer : peers)
+      for (std::size_t i = 0; i < peer.pieces.size(); ++i) {
+        const int piece = peer.pieces[i];
+        if (i > 0 && piece == peer.pieces[i - 1] + 1)
+          all.back().count += unit;
+        else
+          all.push_back({peer.rank, place(piece), unit});
+      }
+    return all;
+  };
+  const auto target = [&](int piece) -> const float* { return place_of(tensor, piece); };
+  const auto source = [&](int piece) {
+    return source_[piece] != nullptr ? source_[piece] : target(piece);
+  };
+  nccl::exchange(ranks_->world(), "nccl::publish", ranks_->exec.stream(),
+                 stretches(moves.from, target), stretches(moves.to, source));
+}
+#endif
 
 const float* Publisher::gathered(int tensor, std::span<const LocalParams::Piece> pieces) {
   const float* end = nullptr;  // of the stretch that is copied at once

@@ -45,6 +45,7 @@ class Publisher {
   HostPieces host_pieces(int tensor);
   float* place_of(int tensor, int piece) const;
   void fetch(int tensor);
+  void fetch_between_devices(int tensor, const OwnMoves& moves);
   // The values of a tensor whose pieces this rank holds: its masters where all are its own, in a
   // row and in memory from which packing may read twice, else staging_, into which its own are
   // copied.
@@ -57,8 +58,11 @@ class Publisher {
   const WeightShare* share_;
   PackedModel* packed_;
   float* staging_;
-  std::vector<std::int64_t> bytes_;            // per piece
-  std::vector<std::vector<PieceMove>> moves_;  // per tensor
+  std::vector<std::int64_t> bytes_;  // per piece
+  struct Fetch {
+    OwnMoves scatter, gather;
+  };
+  std::vector<Fetch> fetches_;        // per tensor
   std::vector<const float*> source_;  // per piece: where its optimizer is here; null: elsewhere
   std::vector<bool> speaks_for_;      // per piece: this rank is its first owner
   std::vector<bool> is_compared_;  // per piece: a rank other than its first owner packs or owns it

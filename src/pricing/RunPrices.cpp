@@ -112,33 +112,44 @@ class RunPrices {
     if (const auto known = published_.find(key); known != published_.end()) return known->second;
     const ParamTable& table = policy_files_.table;
     const Ownership owners = owned_pieces(table, chain_, trained);
-    const MoveCost link = slowest_link();
-    const auto price = [&](std::int64_t bytes) {
-      return bytes * link.ps_per_byte / 1000 + link.latency_ns * std::ssize(table.tensors());
-    };
     std::int64_t ns = 0;
     if (used.grid.tp < trained.grid.tp && trained.ranks().overlaps(used.ranks())) {
       const Ownership own = held_pieces(table, chain_, trained);
       const Ownership both = united(own, within(trained.ranks(), held_pieces(table, chain_, used)));
       ns += run_.training.mini_batches * run_.training.epochs *
-            price(most_bytes(owners, both) - most_bytes(owners, own));
+            (bring_ns(owners, both) - bring_ns(owners, own));
     }
     if (!trained.ranks().contains(used.ranks()))
-      ns += price(most_bytes(owners, held_pieces(table, chain_, used, trained.ranks())));
+      ns += bring_ns(owners, held_pieces(table, chain_, used, trained.ranks()));
     return published_[key] = ns;
   }
 
  private:
-  // Needed minus held, each piece from one owner: of the rank that sends or receives most.
-  std::int64_t most_bytes(const Ownership& owners, const Ownership& holders) const {
-    const std::vector<std::int64_t> bytes = policy_files_.table.piece_bytes();
-    std::vector<std::int64_t> sent(chain_.ranks()), received(chain_.ranks());
-    for (const PieceMove& move : plan_moves(owners, holders, bytes)) {
-      sent[move.from] += bytes[move.piece];
-      received[move.to] += bytes[move.piece];
+  // Needed minus held, as Publisher brings it: tensor by tensor, and the rank that sends or
+  // receives most determines how long a step takes.
+  std::int64_t bring_ns(const Ownership& owners, const Ownership& holders) const {
+    const ParamTable& table = policy_files_.table;
+    const MoveCost link = slowest_link();
+    std::int64_t ns = 0;
+    for (int t = 0; t < static_cast<int>(table.tensors().size()); ++t) {
+      const ParamTensor& tensor = table.tensors()[t];
+      const int first = table.first_piece(t);
+      const RelayedMoves moves = plan_relayed_moves(owners, holders, {first, first + tensor.units});
+      const std::int64_t unit_bytes = tensor.unit_size() * std::int64_t{sizeof(float)};
+      for (const auto* step : {&moves.scatter, &moves.gather})
+        if (!step->empty())
+          ns += link.latency_ns + most_pieces(*step) * unit_bytes * link.ps_per_byte / 1000;
     }
-    return std::max(*std::max_element(sent.begin(), sent.end()),
-                    *std::max_element(received.begin(), received.end()));
+    return ns;
+  }
+
+  // Of the rank that sends or receives most.
+  std::int64_t most_pieces(const std::vector<PieceMove>& moves) const {
+    std::vector<std::int64_t> sent(chain_.ranks()), received(chain_.ranks());
+    std::int64_t most = 0;
+    for (const PieceMove& move : moves)
+      most = std::max({most, ++sent[move.from], ++received[move.to]});
+    return most;
   }
 
   const CallPrices& prices_of(const std::string& name, const ModelConfig& config) const {

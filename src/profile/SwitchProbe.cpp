@@ -117,7 +117,7 @@ double time_move(const Groups& groups, std::int64_t page_bytes, int pages) {
     ColdPages& sent = ArenaMemory::kHasStaging ? parcels : source;
     if (ArenaMemory::kHasStaging) copy(source, sent, 0, all - pages);
     mover.move(
-        group, moves, bytes, [&](int piece) { return sent.page(piece % all); },
+        group, OwnMoves(group, moves, bytes), [&](int piece) { return sent.page(piece % all); },
         [&](int piece) { return stage.page(piece % all); });
     copy(source, stage, all - pages, all);
     copy(stage, cache, 0, all);

@@ -135,8 +135,8 @@ PlacementCosts price_case(const SimulateOptions& o, const ReplayTrace& trace,
   add("generation", ModelRole::kGeneration,
       [&](PlaceOption& p) { p.score_ns = prices.generation_ns(p.layout.grid, chain); });
   // Ranks that train and generate get what they lack of a smaller degree's shard after each
-  // optimizer step. Those that only generate get theirs once, and owners send equal parts. All of
-  // it in f32.
+  // optimizer step. Those that only generate get theirs once: each tensor from one owner per shard
+  // to the ranks that hold it, each a part, which they pass on to one another. All of it in f32.
   costs.publish_ns = [o, steps](const ModelLayout& trained,
                                 const ModelLayout& used) -> std::int64_t {
     const double bytes = o.model.parameters() * 4, shard = bytes / used.grid.tp;
@@ -150,7 +150,8 @@ PlacementCosts price_case(const SimulateOptions& o, const ReplayTrace& trace,
     if (!trained.ranks().contains(used.ranks())) {
       const int receivers =
           used.grid.ranks() - (used.ranks().contains(trained.ranks()) ? trained.grid.ranks() : 0);
-      moved += std::max(shard, shard * receivers / trained.grid.ranks());
+      const double copies = std::max(1.0, static_cast<double>(receivers) / used.grid.tp);
+      moved += std::max(shard / copies, bytes / trained.grid.tp) + shard * (1 - 1 / copies);
     }
     return static_cast<std::int64_t>(moved / gb_s);
   };

@@ -1,13 +1,14 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
-# Runs a command beside two hosts that are network namespaces of this machine: each has one of its first two cores and a
-# link of so many bits a second, in either direction, to a switch. mpiexec of MPICH in the command starts its ranks there,
-# in turn on both hosts; they must not be bound (-bind-to) a second time. Needs root, iproute2 and the kernel's tbf. All
-# ends with the command. (slow_network.sh has one link that all ranks share.)
+# Runs a command beside HOSTS hosts (2 unless the environment says so) that are network namespaces of this machine: each
+# has a core of its own, where there are as many, and a link of so many bits a second, in either direction, to a switch.
+# mpiexec of MPICH in the command starts its ranks there, in turn on all hosts; they must not be bound (-bind-to) a
+# second time. Needs root, iproute2 and the kernel's tbf. All ends with the command. (slow_network.sh has one link that
+# all ranks share.)
 #
 #   tests/bench/slow_hosts.sh 200mbit mpiexec -n 2 ...
 set -euo pipefail
-network=10.213.78 hosts=2
+network=10.213.78 hosts="${HOSTS:-2}"
 
 # What mpiexec calls in place of ssh: OPTIONS HOST COMMAND.
 if [[ "${1:-}" == --enter ]]; then
@@ -16,7 +17,9 @@ if [[ "${1:-}" == --enter ]]; then
   host="${1##*.}"
   shift
   read -r -a holders <<< "$SLOW_HOSTS"
-  exec nsenter --net="/proc/${holders[host - 1]}/ns/net" taskset -c $((host - 1)) bash -c "$*"
+  core=()
+  if ((hosts <= $(nproc))); then core=(taskset -c $((host - 1))); fi
+  exec nsenter --net="/proc/${holders[host - 1]}/ns/net" ${core[@]+"${core[@]}"} bash -c "$*"
 fi
 
 [[ $# -ge 2 ]] || { printf 'usage: %s RATE COMMAND...   (RATE as tc reads it, 500mbit)\n' "$0" >&2; exit 2; }

@@ -67,7 +67,7 @@ MoveStatistics check_move(const Group& group, const Scene& scene, PieceMover& mo
   }
   const auto moves = plan_moves(scene.held, scene.needed, scene.bytes);
   const auto moved = mover.move(
-      group, moves, scene.bytes,
+      group, OwnMoves(group, moves, scene.bytes),
       [&](int piece) -> const void* {
         REQUIRE(contains(scene.held[at(piece)], me));
         return memory[at(piece)].data();
@@ -109,6 +109,40 @@ TEST_CASE("random ownerships are satisfied, in one round or in many") {
     CHECK(in_rounds.bytes_sent <= 100 * in_rounds.rounds);
     CHECK(in_rounds.bytes_received <= 100 * in_rounds.rounds);
     if (moved.rounds == 1) CHECK(in_rounds.rounds >= 1);
+  }
+}
+
+TEST_CASE("what a rank has to do in a plan is as large as what it moves, and executed often") {
+  const GroupCache groups(MPI_COMM_WORLD, {});
+  const Group& world = groups.world();
+  const Scene scene(world.size(), 40, 300, 5);
+  const auto plan = plan_moves(scene.held, scene.needed, scene.bytes);
+  const OwnMoves own(world, plan, scene.bytes);
+  std::size_t sent = 0, received = 0;
+  for (const auto& move : plan) {
+    sent += move.from == world.rank();
+    received += move.to == world.rank();
+  }
+  const auto pieces_of = [](const std::vector<OwnMoves::Peer>& peers) {
+    std::size_t pieces = 0;
+    for (const auto& peer : peers) pieces += peer.pieces.size();
+    return pieces;
+  };
+  CHECK(pieces_of(own.to) == sent);
+  CHECK(pieces_of(own.from) == received);
+  PieceMover mover({.round_bytes = 128});
+  for (int time = 0; time < 2; ++time) {
+    std::vector<Bytes> memory(scene.bytes.size());
+    for (std::size_t piece = 0; piece < memory.size(); ++piece) {
+      memory[piece].resize(static_cast<std::size_t>(scene.bytes[piece]));
+      if (contains(scene.held[piece], world.rank()))
+        memory[piece] = content_of(static_cast<int>(piece), scene.bytes[piece]);
+    }
+    const auto at_piece = [&](int piece) { return memory[at(piece)].data(); };
+    mover.move(world, own, at_piece, at_piece);
+    for (std::size_t piece = 0; piece < memory.size(); ++piece)
+      if (contains(scene.needed[piece], world.rank()))
+        REQUIRE(memory[piece] == content_of(static_cast<int>(piece), scene.bytes[piece]));
   }
 }
 
@@ -157,8 +191,8 @@ TEST_CASE("a move to the same rank is a copy") {
   PieceMover mover;
   const std::vector<PieceMove> moves{{0, 3, 3}};
   const auto moved = mover.move(
-      Group::self(3), moves, std::vector<std::int64_t>{50}, [&](int) { return source.data(); },
-      [&](int) { return target.data(); });
+      Group::self(3), OwnMoves(Group::self(3), moves, std::vector<std::int64_t>{50}),
+      [&](int) { return source.data(); }, [&](int) { return target.data(); });
   CHECK(target == source);
   CHECK(moved.bytes_local == 50);
   CHECK(moved.bytes_sent == 0);
@@ -168,13 +202,12 @@ TEST_CASE("a move to the same rank is a copy") {
 TEST_CASE("an empty plan does nothing") {
   const GroupCache groups(MPI_COMM_WORLD, {});
   PieceMover mover;
-  const auto moved = mover.move(groups.world(), {}, {}, {}, {});
+  const auto moved = mover.move(groups.world(), OwnMoves(groups.world(), {}, {}), {}, {});
   CHECK(moved.rounds == 0);
 }
 
 TEST_CASE("ranks outside of the group and bad options are refused") {
-  PieceMover mover;
   const std::vector<PieceMove> moves{{0, 0, 9}};
-  CHECK_THROWS_AS(mover.move(Group::self(0), moves, std::vector<std::int64_t>{8}, {}, {}), Error);
+  CHECK_THROWS_AS(OwnMoves(Group::self(0), moves, std::vector<std::int64_t>{8}), Error);
   CHECK_THROWS_AS(PieceMover({.round_bytes = 0}), Error);
 }

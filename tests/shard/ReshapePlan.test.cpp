@@ -102,6 +102,68 @@ TEST_CASE("plans of random ownerships are complete and minimal") {
   }
 }
 
+TEST_CASE("relayed moves bring everything, in two steps, from ranks that have it by then") {
+  RandomStream random(12, RandomPurpose::kTest, 0, 0);
+  for (int trial = 0; trial < 500; ++trial) {
+    const int ranks = static_cast<int>(random.between(1, 9));
+    const int pieces = static_cast<int>(random.between(1, 40));
+    Ownership held, needed;
+    for (int piece = 0; piece < pieces; ++piece) {
+      if (piece > 0 && random.below(3) > 0) {  // the same ranks as the piece before
+        held.push_back(held.back());
+        needed.push_back(needed.back());
+        continue;
+      }
+      held.push_back({static_cast<int>(random.below(static_cast<std::uint64_t>(ranks)))});
+      needed.emplace_back();
+      for (int rank = 0; rank < ranks; ++rank)
+        if (random.below(2) == 0) needed.back().push_back(rank);
+    }
+    const Range some{static_cast<int>(random.below(3)) % pieces, pieces};
+    const RelayedMoves moves = plan_relayed_moves(held, needed, some);
+    Ownership have = held;
+    const auto execute = [&](const std::vector<PieceMove>& step) {
+      Ownership after = have;
+      for (const PieceMove& move : step) {
+        REQUIRE(some.contains(move.piece));
+        REQUIRE(std::count(have[move.piece].begin(), have[move.piece].end(), move.from) == 1);
+        REQUIRE(std::count(after[move.piece].begin(), after[move.piece].end(), move.to) == 0);
+        after[move.piece].push_back(move.to);
+      }
+      have = after;
+    };
+    execute(moves.scatter);
+    execute(moves.gather);
+    for (int piece = some.begin; piece < some.end; ++piece)
+      for (const int rank : needed[piece])
+        REQUIRE(std::count(have[piece].begin(), have[piece].end(), rank) == 1);
+    // As many as without relays.
+    const std::vector<std::int64_t> one(held.size(), 1);
+    std::size_t direct = 0;
+    for (const PieceMove& move : plan_moves(held, needed, one)) direct += some.contains(move.piece);
+    REQUIRE(moves.scatter.size() + moves.gather.size() == direct);
+  }
+}
+
+TEST_CASE("with relays no rank sends a tensor more than once in a step, however many need it") {
+  for (const int copies : {1, 2, 8, 64}) {
+    std::vector<int> all(copies);
+    std::iota(all.begin(), all.end(), 1);
+    const Ownership held(64, {0}), needed(64, all);
+    const RelayedMoves moves = plan_relayed_moves(held, needed, {0, 64});
+    for (const auto* step : {&moves.scatter, &moves.gather}) {
+      std::map<int, int> sent, received;
+      for (const PieceMove& move : *step) {
+        CHECK(++sent[move.from] <= 64);
+        CHECK(++received[move.to] <= 64);
+      }
+    }
+    CHECK(std::ssize(moves.scatter) == 64);
+    CHECK(std::ssize(moves.gather) == 64 * (copies - 1));
+  }
+  CHECK_THROWS_AS(plan_relayed_moves({{}}, {{0}}, {0, 1}), Error);
+}
+
 TEST_CASE("raising the degree moves no byte of nested weight shards") {
   for (const auto& degrees : {std::vector{1, 2, 4, 8}, {1, 3, 6}, {1, 2, 6}}) {
     const DivisorChain chain(degrees);

@@ -74,7 +74,8 @@ TEST_CASE("ranks that generate at a smaller degree than they train at bring the 
   CHECK(publish_ns(costs, 4, 1) > halves);
   // Where others generate as well, these get all of it in addition.
   const auto on_half = [&](int tp) { return costs.publish_ns({0, {tp, 4 / tp}}, {0, {1, 8}}); };
-  CHECK(on_half(2) == on_half(1) + halves);
+  CHECK(on_half(2) < on_half(1) + halves);  // two ranks begin to send a tensor
+  CHECK(on_half(2) > on_half(1) / 2 + halves);
   o.training.mini_batches *= 2;
   CHECK(std::abs(publish_ns(costs_of(o), 2, 1) - 2 * halves) <= 1);
   o.machine.ranks_per_node = 4;

@@ -105,7 +105,7 @@ MoveStatistics KvStaging::fetch_through_host(PieceMover& mover, Range layers) co
   const std::vector<std::int64_t> bytes(static_cast<std::size_t>(pieces) * layers.size(),
                                         page_ * kFloat);
   return mover.move(
-      group_, moves, bytes,
+      group_, OwnMoves(group_, moves, bytes),
       [&](int piece) -> const float* {
         const int layer = piece / pieces;
         return parcels_ != nullptr ? parcel(layer, sent_.at(piece % pieces))
