@@ -2,9 +2,6 @@
 # The installed package: find_package(Taper) gives the modules as taper::<name>, with their headers. tests/install builds
 # an example against it.
 include_guard(GLOBAL)
-if(TAPER_ENABLE_CUDA)
-  return() # a few modules only, so far
-endif()
 include(CMakePackageConfigHelpers)
 include(GNUInstallDirs)
 set(taper_package ${CMAKE_INSTALL_LIBDIR}/cmake/Taper)

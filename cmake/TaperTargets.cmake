@@ -13,8 +13,7 @@ target_compile_options(taper_flags INTERFACE
 target_compile_definitions(taper_flags INTERFACE
   $<$<BOOL:${TAPER_ENABLE_ASSERTIONS}>:TAPER_ASSERTIONS>
   $<$<CONFIG:Debug>:TAPER_ASSERTIONS>
-  $<$<BOOL:${TAPER_ENABLE_AUDIT}>:TAPER_AUDIT>
-  $<$<BOOL:${TAPER_ENABLE_CUDA}>:TAPER_CUDA>)
+  $<$<BOOL:${TAPER_ENABLE_AUDIT}>:TAPER_AUDIT>)
 if(TAPER_SANITIZE)
   target_compile_options(taper_flags INTERFACE -fsanitize=${TAPER_SANITIZE} -fno-omit-frame-pointer
     # With sanitizers, GCC sees uninitialized values in its own std::regex (GCC bug 105562).

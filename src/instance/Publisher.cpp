@@ -51,7 +51,7 @@ Publisher::Publisher(const Ranks& ranks, const ParamTable& table, const Ownershi
   for (std::size_t t = 0; t < table.tensors().size(); ++t) {
     const int first = table.first_piece(t);
     const RelayedMoves moves =
-        plan_relayed_moves(owners, packers, {first, first + table.tensors()[t].units});
+        plan_relayed_moves(owners, packers, bytes_, {first, first + table.tensors()[t].units});
     fetches_.push_back({OwnMoves(ranks.world(), moves.scatter, bytes_),
                         OwnMoves(ranks.world(), moves.gather, bytes_)});
   }

@@ -45,7 +45,9 @@ class Publisher {
   HostPieces host_pieces(int tensor);
   float* place_of(int tensor, int piece) const;
   void fetch(int tensor);
+#if defined(TAPER_CUDA)
   void fetch_between_devices(int tensor, const OwnMoves& moves);
+#endif
   // The values of a tensor whose pieces this rank holds: its masters where all are its own, in a
   // row and in memory from which packing may read twice, else staging_, into which its own are
   // copied.

@@ -153,9 +153,8 @@ std::vector<std::string> LatencyProfile::problems() const {
       [](const StepSample& s) { return s.new_tokens > s.sequences && s.context >= s.sequences; },
       list);
   for (const int tp : degrees()) {
-    const bool decodes = std::any_of(steps.begin(), steps.end(), [&](const StepSample& s) {
-      return s.tp == tp && s.new_tokens == s.sequences;
-    });
+    const bool decodes = std::any_of(
+        steps.begin(), steps.end(), [&](const StepSample& s) { return s.tp == tp && s.decodes(); });
     if (!decodes) list.push_back("TP " + std::to_string(tp) + " has no decode step");
   }
   for (const PassSample& s : passes)
@@ -183,9 +182,9 @@ void require_degrees(const LatencyProfile& profile, const std::vector<int>& degr
                    "the profile does not contain tensor-parallel degree "
                        << tp << " (it has " << join(names)
                        << "); measure it again with taper profile, or leave this degree out");
-    const auto points = std::count_if(
-        profile.steps.begin(), profile.steps.end(),
-        [&](const StepSample& s) { return s.tp == tp && s.new_tokens == s.sequences; });
+    const auto points =
+        std::count_if(profile.steps.begin(), profile.steps.end(),
+                      [&](const StepSample& s) { return s.tp == tp && s.decodes(); });
     TAPER_VALIDATE(points >= kLeastDecodePoints,
                    "the profile has " << points << " decode steps of tensor-parallel degree " << tp
                                       << " (step times are interpolated between at least "

@@ -37,8 +37,8 @@ struct ProfileMatch {
 };
 ProfileMatch compare_identity(const ProfileIdentity& profile, const ProfileIdentity& here);
 
-// One engine step of a replica, measured. new_tokens == sequences is a decode step; more is a step
-// with prompt (or recomputed) positions, or one that verifies guesses.
+// One engine step of a replica, measured: it decodes, or has prompt (or recomputed) positions too,
+// or verifies guesses.
 struct StepSample {
   std::int32_t tp = 1;
   PairClass pair = PairClass::kSameNode;  // of the group
@@ -48,6 +48,8 @@ struct StepSample {
   std::int64_t time_ns = 0;               // typical mean, see summarize()
   std::int64_t spread_ns = 0;             // upper minus lower quartile
   std::int32_t repeats = 0;
+
+  bool decodes() const { return new_tokens == sequences; }
   friend bool operator==(const StepSample&, const StepSample&) = default;
 };
 

@@ -2,6 +2,7 @@
 #include "planner/StepModel.hpp"
 
 #include <algorithm>
+#include <functional>
 #include <limits>
 #include <numeric>
 #include <utility>
@@ -55,7 +56,7 @@ StepCurve::StepCurve(std::span<const StepSample> samples, std::span<const StepSa
   factors_.fill(kRatioOne);
   std::map<int, std::vector<Knot>> lines;
   for (const StepSample& s : samples)
-    if (s.new_tokens == s.sequences)
+    if (s.decodes())
       lines[s.sequences].push_back({s.context * kContextUnit / s.sequences, s.time_ns});
   TAPER_VALIDATE(!lines.empty(), "a step model needs at least one decode step");
   for (auto& [sequences, knots] : lines) {
@@ -227,9 +228,8 @@ StepModel::StepModel(const LatencyProfile& profile) : ranks_per_node_(profile.ra
   std::map<std::pair<int, PairClass>, std::vector<StepSample>> samples, verify;
   for (const StepSample& s : profile.steps) samples[{s.tp, s.pair}].push_back(s);
   for (const StepSample& s : profile.verify) verify[{s.tp, s.pair}].push_back(s);
-  const auto decodes = [](const StepSample& s) { return s.new_tokens == s.sequences; };
   for (const auto& [key, list] : samples)  // the other class of a degree stands for one without
-    if (std::any_of(list.begin(), list.end(), decodes))
+    if (std::any_of(list.begin(), list.end(), std::mem_fn(&StepSample::decodes)))
       curves_.emplace(key, StepCurve(list, verify[key]));
 }
 

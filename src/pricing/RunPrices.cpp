@@ -129,27 +129,18 @@ class RunPrices {
   // receives most determines how long a step takes.
   std::int64_t bring_ns(const Ownership& owners, const Ownership& holders) const {
     const ParamTable& table = policy_files_.table;
+    const std::vector<std::int64_t> bytes = table.piece_bytes();
     const MoveCost link = slowest_link();
     std::int64_t ns = 0;
     for (int t = 0; t < static_cast<int>(table.tensors().size()); ++t) {
-      const ParamTensor& tensor = table.tensors()[t];
       const int first = table.first_piece(t);
-      const RelayedMoves moves = plan_relayed_moves(owners, holders, {first, first + tensor.units});
-      const std::int64_t unit_bytes = tensor.unit_size() * std::int64_t{sizeof(float)};
+      const RelayedMoves moves =
+          plan_relayed_moves(owners, holders, bytes, {first, first + table.tensors()[t].units});
       for (const auto* step : {&moves.scatter, &moves.gather})
         if (!step->empty())
-          ns += link.latency_ns + most_pieces(*step) * unit_bytes * link.ps_per_byte / 1000;
+          ns += link.latency_ns + most_bytes(*step, bytes) * link.ps_per_byte / 1000;
     }
     return ns;
-  }
-
-  // Of the rank that sends or receives most.
-  std::int64_t most_pieces(const std::vector<PieceMove>& moves) const {
-    std::vector<std::int64_t> sent(chain_.ranks()), received(chain_.ranks());
-    std::int64_t most = 0;
-    for (const PieceMove& move : moves)
-      most = std::max({most, ++sent[move.from], ++received[move.to]});
-    return most;
   }
 
   const CallPrices& prices_of(const std::string& name, const ModelConfig& config) const {

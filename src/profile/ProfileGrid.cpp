@@ -47,9 +47,6 @@ std::int64_t median_of_visits(const ProfilePoint& point, std::size_t first, std:
   return at_quantile(times, 0.5);
 }
 
-bool decodes(const StepSample& s) {
-  return s.new_tokens == s.sequences;
-}
 int prompt_tokens(const StepSample& s) {
   return s.new_tokens - s.sequences;
 }
@@ -168,13 +165,13 @@ std::vector<PointError> interpolation_errors(const std::vector<StepSample>& samp
   Lines lines;
   std::map<int, std::vector<double>> prompts;  // prompt tokens -> ns that they add
   for (const StepSample& s : samples)
-    if (decodes(s)) lines[s.sequences][mean_context(s)] = static_cast<double>(s.time_ns);
+    if (s.decodes()) lines[s.sequences][mean_context(s)] = static_cast<double>(s.time_ns);
   if (lines.empty()) return {};
   const auto decode = [&](const StepSample& s) {
     return decode_ns(lines, s.sequences, mean_context(s));
   };
   for (const StepSample& s : samples)
-    if (!decodes(s))
+    if (!s.decodes())
       prompts[prompt_tokens(s)].push_back(static_cast<double>(s.time_ns) - decode(s));
   std::map<double, double> added{{0.0, 0.0}};
   for (const auto& [tokens, ns] : prompts)
@@ -188,7 +185,7 @@ std::vector<PointError> interpolation_errors(const std::vector<StepSample>& samp
   for (std::size_t i = 0; i < samples.size(); ++i) {
     const StepSample& s = samples[i];
     const double context = mean_context(s);
-    if (!decodes(s)) {
+    if (!s.decodes()) {
       auto others = added;
       if (!is_inside(others, double(prompt_tokens(s)))) continue;
       others.erase(prompt_tokens(s));
@@ -217,7 +214,7 @@ std::vector<StepShape> refine(const std::vector<StepSample>& samples, const Poin
   };
   double below = error.axis == GridAxis::kPrompt ? 1.0 : 0.0, above = 0.0;  // 0: none
   for (const StepSample& s : samples) {
-    if (decodes(s) != decodes(here)) continue;
+    if (s.decodes() != here.decodes()) continue;
     if (error.axis == GridAxis::kContext && s.sequences != here.sequences) continue;
     if (value(s) < value(here)) below = std::max(below, value(s));
     if (value(s) > value(here)) above = above == 0.0 ? value(s) : std::min(above, value(s));

@@ -66,10 +66,10 @@ void Watchdog::give_up(const std::string& why, const Progress::View& view) const
   std::ostringstream report;
   report << why << ": " << to_string(view)
          << " (another rank is late, stuck or gone; compare the reports of all ranks)";
-  log_line(LogLevel::kError, report.str());
-  // What hangs may be the file system of these files.
+  // What hangs may be the file system of these files, or of the one that stderr goes to.
   const detail::ExitTimer at_last(options_.grace_seconds + kWritingSeconds,
                                   static_cast<int>(ExitCode::kFailure));
+  log_line(LogLevel::kError, report.str());
   {
     std::error_code ignored;  // the report is on stderr, too
     std::filesystem::create_directories(options_.directory, ignored);

@@ -26,15 +26,20 @@ using Ownership = std::vector<std::vector<int>>;
 std::vector<PieceMove> plan_moves(const Ownership& held, const Ownership& needed,
                                   const std::vector<std::int64_t>& bytes);
 
-// The same in two steps for pieces, of equal size, that many ranks need: each goes from a holder to
-// one of these ranks, and from there to the others. Of pieces that the same ranks hold and lack,
-// each of these gets an equal run first: a scatter, then an all-gather. No rank sends much more
-// than twice what the ranks get each, however many they are; holders alone would send it once for
-// each.
+// The bytes of the rank that sends, or receives, most.
+std::int64_t most_bytes(const std::vector<PieceMove>& moves,
+                        const std::vector<std::int64_t>& bytes);
+
+// Needed minus held of `pieces` alone, in two steps: each piece goes from a holder to one of the
+// ranks that lack it, and from there to the others. Of pieces that the same ranks hold and lack,
+// each of these gets an equal part first: a scatter, then an all-gather. So it takes twice as long
+// as receiving the pieces once, however many ranks lack them, if there are as many pieces; holders
+// alone would send each piece to every rank. `gather` is empty where that takes no longer.
 struct RelayedMoves {
   std::vector<PieceMove> scatter, gather;
 };
-// For `pieces` alone. Throws Error if a needed piece is held by no rank.
-RelayedMoves plan_relayed_moves(const Ownership& held, const Ownership& needed, Range pieces);
+// Throws Error if a needed piece is held by no rank.
+RelayedMoves plan_relayed_moves(const Ownership& held, const Ownership& needed,
+                                const std::vector<std::int64_t>& bytes, Range pieces);
 
 }  // namespace taper

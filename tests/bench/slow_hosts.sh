@@ -18,7 +18,7 @@ if [[ "${1:-}" == --enter ]]; then
   shift
   read -r -a holders <<< "$SLOW_HOSTS"
   core=()
-  if ((hosts <= $(nproc))); then core=(taskset -c $((host - 1))); fi
+  if ((hosts <= $(nproc --all))); then core=(taskset -c $((host - 1))); fi
   exec nsenter --net="/proc/${holders[host - 1]}/ns/net" ${core[@]+"${core[@]}"} bash -c "$*"
 fi
 
@@ -41,6 +41,7 @@ for ((host = 1; host <= hosts; ++host)); do
   done
   ip link add "port$host" type veth peer name eth0 netns $!
   ip link set "port$host" master switch up
+  tc qdisc add dev "port$host" root tbf rate "$rate" burst 128kb latency 200ms
   nsenter --net="/proc/$!/ns/net" sh -ec "
     ip link set lo up
     ip addr add $network.$host/24 dev eth0

@@ -119,6 +119,7 @@ def cases(work, with_training):
         yield f"sft-{model}-offload", 1, [*sft, "--set", "Optimizer/Offload=all"]
         for tp in (1, 2):
             yield f"sft-{model}-{tp}x{2 // tp}", 2, [*sft, "--set", f"Training/Tensor Parallel={tp}"]
+        yield f"sft-{model}-1x3", 3, [*sft, "--set", "Training/Tensor Parallel=1"]  # weights are passed on
     if with_training:
         sets = ["Model/Arithmetic=f32", "Training/Iterations=2", "Rollout/Prompts=2", "Rollout/Samples Per Prompt=2", "Rollout/Max New Tokens=12",
                 "Evaluation/Every=0", "Checkpoint/Every=1", "Output/Directory=@/run"]

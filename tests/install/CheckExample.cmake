@@ -11,9 +11,10 @@ function(run)
 endfunction()
 
 run(${CMAKE_COMMAND} --install ${BUILD} --prefix ${FOLDER}/prefix)
+run(${FOLDER}/prefix/bin/taper --version)
 run(${CMAKE_COMMAND} -S ${SOURCE} -B ${FOLDER}/example -G Ninja -DCMAKE_BUILD_TYPE=Release
   -DCMAKE_CXX_COMPILER=${COMPILER} -DCMAKE_PREFIX_PATH=${FOLDER}/prefix -DKokkos_DIR=${KOKKOS}
-  -DTeuchosParameterList_DIR=${TEUCHOS} -Dnlohmann_json_DIR=${JSON})
+  -DTeuchosParameterList_DIR=${TEUCHOS} -Dnlohmann_json_DIR=${JSON} -DCUDAToolkit_ROOT=${CUDA})
 run(${CMAKE_COMMAND} --build ${FOLDER}/example)
 run(${LAUNCHER} ${FOLDER}/example/example ${RUN_FILE})
 if(NOT output MATCHES "2 ranks, 80 iterations")

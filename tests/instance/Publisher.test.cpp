@@ -18,6 +18,7 @@
 #include "instance/WeightShare.hpp"
 #include "optim/Ownership.hpp"
 #include "session/SharedArena.hpp"
+#include "support/EnvironmentVariable.hpp"
 #include "support/Messages.hpp"
 #include "support/TestRanks.hpp"
 
@@ -98,6 +99,20 @@ TEST_CASE("masters of any layout become the weights of any other one") {
       barrier(p.ranks.world());
       p.publisher.publish();  // nothing is used up
       CHECK(same_weights(p.packed, p.expected));
+    }
+}
+
+TEST_CASE("ranks with copies of their own pass on what they get") {
+  const EnvironmentVariable own_copies("TAPER_SHARE_WEIGHTS", "no");
+  for (const int train_tp : {1, world_size()})
+    for (const int packed_tp : {1, world_size()}) {
+      INFO("trained at " << train_tp << ", packed at " << packed_tp);
+      Publishing p("llama_b", train_tp, packed_tp);
+      CHECK_FALSE(p.share.is_shared());
+      for (int time = 0; time < 2; ++time) {
+        p.publisher.publish();
+        CHECK(same_weights(p.packed, p.expected));
+      }
     }
 }
 

@@ -3,12 +3,11 @@
 
 #include <catch2/catch_test_macros.hpp>
 #include <catch2/matchers/catch_matchers_string.hpp>
-#include <cstdlib>
 #include <filesystem>
-#include <optional>
 #include <string>
 #include <vector>
 
+#include "support/EnvironmentVariable.hpp"
 #include "support/Messages.hpp"
 #include "support/Scratch.hpp"
 #include "support/TestRanks.hpp"
@@ -19,24 +18,15 @@ using Catch::Matchers::ContainsSubstring;
 
 namespace {
 
-// The wish of this rank, until the end of the test case.
-class Wish {
- public:
-  explicit Wish(const char* word) {
-    if (const char* before = std::getenv(kName)) before_ = before;
-    ::setenv(kName, word, 1);
-  }
-  ~Wish() { before_ ? ::setenv(kName, before_->c_str(), 1) : ::unsetenv(kName); }
-
- private:
-  static constexpr const char* kName = "TAPER_SHARE_WEIGHTS";
-  std::optional<std::string> before_;
-};
+// Whether this rank wants to share weights, until the end of the test case.
+EnvironmentVariable wish(const char* word) {
+  return {"TAPER_SHARE_WEIGHTS", word};
+}
 
 }  // namespace
 
 TEST_CASE("ranks of a domain are told its first rank") {
-  const Wish yes("yes");
+  const auto yes = wish("yes");
   const TestRanks world;
   const std::vector<RankPlace>& places = world.ranks.hosts.ranks;
   for (int r = 0; r < world_size(); ++r) {
@@ -51,14 +41,14 @@ TEST_CASE("ranks of a domain are told its first rank") {
 TEST_CASE("a rank whose environment says no is in no domain") {
   int rank = 0;
   MPI_Comm_rank(MPI_COMM_WORLD, &rank);
-  const Wish wish(rank == world_size() - 1 ? "no" : "yes");
+  const auto said = wish(rank == world_size() - 1 ? "no" : "yes");
   const TestRanks world;
   CHECK(world.ranks.hosts.ranks.back().memory_domain == -1);
   if (world_size() <= 2) CHECK_FALSE(world.ranks.hosts.has_shared_memory());
 }
 
 TEST_CASE("another word than yes or no is an error") {
-  const Wish wish("maybe");
+  const auto said = wish("maybe");
   CHECK_THAT(message_of([] { TestRanks(); }), ContainsSubstring("TAPER_SHARE_WEIGHTS is 'maybe'"));
 }
 
