@@ -119,4 +119,6 @@ run_peers_on() {
     --taper "$taper" --model "$model" --launcher "mpiexec -n 2" --tp 2
   note "training against PyTorch" "$python" "$taper_root/tests/peers/compare_training.py" \
     --tool "$TAPER_BUILD_DIR/$preset/tests/peers/training_tool" --model "$model"
+  note "... and against float64" "$python" "$taper_root/tests/peers/compare_training.py" \
+    --tool "$TAPER_BUILD_DIR/$preset/tests/peers/training_tool" --model "$model" --float64
 }

@@ -47,7 +47,8 @@ TEST_CASE("responses are scored as they were written, with the bits of their gen
         "{\"prompt\": \"12+34=\"}\n{\"tokens\": [5, 9, 7]}\n{\"prompt\": [{\"role\": \"user\", "
         "\"content\": \"hi\"}], \"ground_truth\": \"as training has it\"}\n");
   const std::string model = scratch / "model", responses = scratch / "responses.jsonl";
-  for (const std::string type : {"", "--dtype f32"}) {
+  for (const std::string type : {"", "--dtype f32", "--arithmetic bf16 --cache-type bf16",
+                                 "--arithmetic bf16-dot --cache-type bf16"}) {
     const Outcome generation =
         run("generate --model " + model + " --prompts " + scratch / "in.jsonl" + " --output " +
             responses + " --max-new-tokens 12 --samples 3 " + kChatMl + type);

@@ -40,6 +40,15 @@ def bootstrap_interval(items, statistic, resamples=2000):
     return values[int(0.025 * len(values))], values[int(0.975 * len(values))]
 
 
+def processor():
+    """Its name, and which instructions for bf16 it has."""
+    words = dict(line.split(":", 1) for line in Path("/proc/cpuinfo").read_text().splitlines() if ":" in line)
+    words = {name.strip(): value.strip() for name, value in words.items()}
+    kinds = {"avx2": "AVX2", "avx512vl": "AVX-512", "avx512_bf16": "AVX512-BF16", "amx_bf16": "AMX"}
+    flags = words.get("flags", "").split()
+    return f"{words.get('model name', 'unknown processor')} ({', '.join(kinds[k] for k in kinds if k in flags)})"
+
+
 def output_of(command, environment=None):
     """What a command prints, with these variables beside ours; it ends this program if the command fails."""
     words = list(map(str, command))

@@ -159,6 +159,7 @@ CASES = [
     Case("too little memory on the host", ["memory plan", "Training/Max Tokens"], {"Training/Max Tokens": 1 << 26}),
     Case("too little address space", ["memory plan", "Training/Max Tokens"], {"Training/Max Tokens": 1 << 19},
          preexec=limit_address_space),
+    Case("unknown instruction set", ["TAPER_ISA is 'sse'", "avx2"], env={"TAPER_ISA": "sse"}),
     Case("ranks of another MPI", ["OMPI_COMM_WORLD_SIZE=2", "mpiexec"], env={"OMPI_COMM_WORLD_SIZE": "2"}),
     Case("ranks of srun without PMI", ["SLURM_NTASKS=4", "srun --mpi=pmi2"], env={"SLURM_NTASKS": "4"}),
     Case("ranks pinned to one core", ["ranks 0 and 1", "core", "-bind-to core"], ranks=2,

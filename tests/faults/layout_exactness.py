@@ -4,6 +4,7 @@
 set, and stopped runs go on elsewhere with the same bits."""
 
 import hashlib
+import json
 import sys
 import tempfile
 from dataclasses import dataclass
@@ -53,6 +54,13 @@ def weights(output: Path, unit: str = "iter") -> dict[str, str]:
     return found
 
 
+def log_prob_differences(output: Path) -> list[float]:
+    """The largest one of rollout and training in each iteration that trains."""
+    lines = [json.loads(line) for line in (output / "metrics.jsonl").read_text().splitlines()]
+    name = "training/rollout_log_probs_diff_max"
+    return [line[name] for line in lines if name in line]
+
+
 class Trials:
     def __init__(self, runs: Runs):
         self.runs, self.model, self.count = runs, runs.source / "data/model", 0
@@ -65,6 +73,8 @@ class Trials:
             env["TAPER_ISA"] = layout.instructions
         outcome = self.runs.run(words, layout.ranks, guard=300, env=env)
         check(outcome.code == 0, f"the run on {layout} failed", outcome.text)
+        found = log_prob_differences(output)
+        check(bool(found) and not any(found), f"on {layout} rollout and training have other log-probs: {found}")
         return outcome.text
 
     def new_output(self) -> Path:
@@ -84,7 +94,7 @@ class Trials:
 
     def resume(self, expected: dict[str, str], changes: dict) -> None:
         output = self.new_output()
-        for until, layout in [(2, Layout(2, 1)), (3, Layout(4, 2)), (4, Layout(1, 1))]:
+        for until, layout in [(2, Layout(2, 1)), (3, Layout(4, 2, instructions="avx2")), (4, Layout(1, 1))]:
             text = self.train(layout, output, {**changes, "Training__Iterations": until})
             check("the results are close" not in text, "a run that is exact is said to be close", text)
         check(weights(output) == expected, "a run that went on elsewhere has other weights")
@@ -119,15 +129,17 @@ def main() -> None:
         expected = trials.compare("grpo in rounds of tail batching", layouts if args.long else [*SHORT[:2], SHORT[3]], TAIL)
         trials.resume(expected, TAIL)
         trials.compare("ppo", layouts if args.long else SHORT[:3], PPO)
-        expected = trials.compare("grpo in bf16 arithmetic", [*SETS, *layouts[1:]] if args.long else SETS, BF16)
-        f32 = trials.compare("grpo in f32 arithmetic", SETS[1:], {**BF16, "Model__Arithmetic": "f32"})
-        # With AVX-512, but without its dot products, where the processor has it.
+        # With AVX-512, but without its dot products and tiles, where the processor has it.
         wide = [Layout(2, 2, 1000, "avx512")] if "avx512vl" in Path("/proc/cpuinfo").read_text() else []
+        expected = trials.compare("grpo in bf16 arithmetic", [*SETS, *wide, *(layouts[1:] if args.long else [])], BF16)
+        f32 = trials.compare("grpo in f32 arithmetic", SETS, {**BF16, "Model__Arithmetic": "f32"})
         dot = trials.compare("grpo in bf16-dot arithmetic", [*SETS, *wide], DOT)
         check(len({str(found) for found in (expected, f32, dot)}) == 3, "two arithmetics have the same weights")
         rounded = trials.compare("grpo over a cache of bf16", SETS, {**BF16, "Model__Arithmetic": "f32",
                                                                      "Model__Cache_Type": "bf16"})
         check(rounded != f32, "a cache of bf16 has the same weights")
+        rounded = trials.compare("grpo in bf16-dot over a cache of bf16", SETS[:2], {**DOT, "Model__Cache_Type": "bf16"})
+        check(rounded != dot, "a cache of bf16 has the same weights in bf16-dot")
         trials.tune(layouts if args.long else SHORT[:3])
         # The test can fail.
         run = {"Training__Exactness": "run"}

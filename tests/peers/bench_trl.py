@@ -20,7 +20,6 @@ Weights do not matter for speed: any Hugging Face directory of the right shape w
 import argparse
 import contextlib
 import json
-import platform
 import resource
 import statistics
 import sys
@@ -32,12 +31,6 @@ import transformers
 
 PROMPT, NEW = 64, 36
 TRAIN_SHAPE = (8, 256)
-
-
-def cpu_name():
-    with open("/proc/cpuinfo", encoding="utf-8") as file:
-        names = [line.split(":")[1].strip() for line in file if line.startswith("model name")]
-    return names[0] if names else platform.machine()
 
 
 def load(args, dtype):
@@ -189,7 +182,6 @@ def main():
     result = {
         "peer": "transformers",
         "versions": {"torch": torch.__version__, "transformers": transformers.__version__},
-        "cpu": cpu_name(),
         "threads": args.threads,
         "model": args.model,
     }

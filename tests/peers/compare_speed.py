@@ -26,6 +26,9 @@ import sys
 import tempfile
 from pathlib import Path
 
+sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "bench"))
+from taper_tables import processor
+
 HERE = Path(__file__).resolve().parent
 BATCHES = [1, 8, 32, 64]
 LLAMA_TYPES = ["f32", "bf16", "f16"]
@@ -298,7 +301,7 @@ def main():
         peers = {f"TRL {t}": bench.median(f"trl {t} grpo") for t in TORCH_TYPES}
         print("\nGRPO iteration: " + ", ".join(f"{k} {cell(v, 2)} s" for k, v in (own | peers).items())
               + f"; fastest over fastest: {ratio(min(peers.values()), min(own.values()))}.")
-    print(f"\n{args.rounds} rounds, largest distance from a median {100 * bench.spread():.0f} %; "
+    print(f"\n{processor()}; {args.rounds} rounds, largest distance from a median {100 * bench.spread():.0f} %; "
           + ", ".join(f"{k} {v}" for k, v in sorted(bench.versions.items())) + ".")
     if args.json:
         args.json.write_text(json.dumps({"versions": bench.versions, "figures": bench.figures}, indent=1))
