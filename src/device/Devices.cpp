@@ -1,12 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "device/Devices.hpp"
 
+#include <algorithm>
+#include <array>
 #include <cstdlib>
 
 #include "base/Error.hpp"
 
 namespace taper {
 namespace {
+
+constexpr std::array kKnownCapabilities{80, 86, 89, 90};
 
 std::string capability_text(int capability) {
   return std::to_string(capability / 10) + "." + std::to_string(capability % 10);
@@ -38,6 +42,11 @@ int choose_device(const VisibleDevices& visible, int rank_on_host, int ranks_on_
                      << " (this program was built for " << capability_text(built_for)
                      << (is_for_one ? " alone" : "")
                      << "); build Kokkos and Taper for this GPU (doc/gpu.md#build)");
+  TAPER_VALIDATE(std::ranges::count(kKnownCapabilities, device.capability) > 0,
+                 to_string(device)
+                     << " has compute capability " << capability_text(device.capability)
+                     << ", and it is not known how its tensor cores add (it is for "
+                        "8.0, 8.6, 8.9 and 9.0); use one of these");
   TAPER_VALIDATE(!device.prohibited, to_string(device)
                                          << " takes no programs (its compute mode is "
                                             "'prohibited'); use another GPU, or have the mode set "
@@ -53,5 +62,11 @@ int choose_device(const VisibleDevices& visible, int rank_on_host, int ranks_on_
 std::string to_string(const Device& device) {
   return device.name + " (" + device.bus + ")";
 }
+
+#if !defined(TAPER_CUDA)
+std::int64_t device_memory_taken() {
+  return 0;
+}
+#endif
 
 }  // namespace taper

@@ -26,9 +26,13 @@ struct VisibleDevices {
 // The number, among those that a rank sees, of the device that it uses: that of its own number on
 // the host, counted over again if there are more ranks than devices. Where a batch system shows
 // each rank its own, that is the only one. `built_for`: the compute capability of the program.
-// Throws Error if there is none or it cannot be used.
+// Throws Error if there is none or it cannot be used, also if the sums of its tensor cores are not
+// known (kernels/canonical/tensor_core.hpp).
 int choose_device(const VisibleDevices& visible, int rank_on_host, int ranks_on_host,
                   int built_for);
+
+// Bytes of the memory of the device in use that are taken, by any program; 0 in builds for CPUs.
+std::int64_t device_memory_taken();
 
 #if defined(TAPER_CUDA)
 // Asks the CUDA runtime.

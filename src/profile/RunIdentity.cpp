@@ -59,8 +59,7 @@ Facts machine_facts(const Ranks& ranks) {
               {"ranks_per_node", std::to_string(std::count(nodes.begin(), nodes.end(), nodes[0]))}};
   facts.merge(job_facts(ranks));
   if (cluster != nullptr) facts["cluster"] = cluster;
-  // Its name without its place in the host: "NVIDIA H100 80GB HBM3 (0000:17:00.0)".
-  if (!mine.gpu.empty()) facts["gpu"] = mine.gpu.substr(0, mine.gpu.find(" ("));
+  if (!mine.gpu.empty()) facts["gpu"] = mine.gpu_name();
   return facts;
 }
 

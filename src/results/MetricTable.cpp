@@ -181,6 +181,7 @@ const Table kPerformance = {
     {"perf/time_per_step", "s", "time of the iteration on rank 0"},
     {"perf/throughput", "token/s", "prompt and response tokens per second and rank"},
     {"perf/max_memory_allocated_gb", "GiB", "largest resident memory of a rank so far"},
+    {"perf/gpu_memory_gb", "GiB", "memory taken of the GPU of which most is"},
     {"timing_s/step", "s", "time of the iteration on rank 0"},
     {"timing_s/publish", "s",
      "sending the weights to the generation layout, a part of update_actor; rank 0"},

@@ -26,6 +26,8 @@ struct RankPlace {
     return std::tie(self.node, self.host, self.host_cores, self.cores, self.gpu,
                     self.memory_domain);
   }
+  // Without its place in the host: "NVIDIA H100 80GB HBM3 (0000:17:00.0)".
+  std::string gpu_name() const { return gpu.substr(0, gpu.find(" (")); }
   bool is_pinned() const { return static_cast<int>(cores.size()) < host_cores; }
 };
 

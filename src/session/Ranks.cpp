@@ -90,6 +90,8 @@ std::map<std::string, std::string> job_facts(const Ranks& ranks) {
 std::map<std::string, std::string> run_facts(const Ranks& ranks) {
   auto facts = job_facts(ranks);
   facts["instructions"] = to_string(host_instructions().widest);
+  const RankPlace& mine = ranks.hosts.ranks[ranks.rank()];
+  if (!mine.gpu.empty()) facts["gpu"] = mine.gpu_name();
   return facts;
 }
 

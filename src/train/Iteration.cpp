@@ -3,6 +3,7 @@
 // The iteration of a training job, and its stages.
 #include "base/Log.hpp"
 #include "comm/Collectives.hpp"
+#include "device/Devices.hpp"
 #include "device/HostMemory.hpp"
 #include "results/RolloutFile.hpp"
 #include "rl/Metrics.hpp"
@@ -212,10 +213,12 @@ void TrainJob::record(std::int64_t iteration, const Batch& batch, const MetricVa
   metrics.emplace_back("perf/time_per_step", timer.total());
   metrics.emplace_back("perf/throughput",
                        static_cast<double>(tokens) / timer.total() / ranks_.size());
-  std::vector<std::int64_t> memory{process_memory_peak()};
+  std::vector<std::int64_t> memory{process_memory_peak(), device_memory_taken()};
   all_reduce_max(ranks_.world(), memory);
   metrics.emplace_back("perf/max_memory_allocated_gb",  // GiB; the name is as in verl
-                       static_cast<double>(memory.front()) / (1 << 30));
+                       static_cast<double>(memory[0]) / (1 << 30));
+  if (memory[1] > 0)
+    metrics.emplace_back("perf/gpu_memory_gb", static_cast<double>(memory[1]) / (1 << 30));
   std::vector<std::int64_t> preemptions{rollouts_.preemptions()};
   all_reduce_sum(ranks_.world(), preemptions);
   metrics.emplace_back("rollout/preemptions", static_cast<double>(preemptions.front()));

@@ -35,7 +35,10 @@ TEST_CASE("a device that cannot be used is refused with what to do") {
       MessageMatches(ContainsSubstring("A (0000:03:00.0) has compute capability "
                                        "8.0 (this program was built for 9.0 alone)")));
   const Device later{"B", "0000:04:00.0", 100};
-  CHECK(choose_device({{later}, ""}, 0, 1, 89) == 0);
+  CHECK_THROWS_MATCHES(choose_device({{later}, ""}, 0, 1, 89), Error,
+                       MessageMatches(ContainsSubstring("10.0, and it is not known how its tensor "
+                                                        "cores add")));
+  CHECK(choose_device({{kHopper}, ""}, 0, 1, 89) == 0);
   CHECK_THROWS_MATCHES(
       choose_device({{later}, ""}, 0, 1, 90), Error,
       MessageMatches(ContainsSubstring("10.0 (this program was built for 9.0 alone)")));

@@ -24,19 +24,12 @@ std::vector<std::string> models_for(const Group& group) {
   return names;
 }
 
-// Weights lie as products of the arithmetic want them.
-void compute_in(GoldenModel& m, Arithmetic arithmetic) {
-  m.exec.arithmetic = arithmetic;
-  m.pack();
-}
-
 // Every sample by itself: one sequence at a time, prompts read whole, nothing shared, one rank.
 Generation alone(const std::string& name, const SamplingOptions& o,
                  const std::vector<Request>& requests, WeightType type = WeightType::kF32,
-                 Arithmetic arithmetic = Arithmetic::kF32) {
+                 const Precision& precision = {}) {
   const Group self = Group::self();
-  GoldenModel m(name, self, type);
-  compute_in(m, arithmetic);
+  GoldenModel m(name, self, type, {.precision = precision});
   EngineOptions options = roomy(m);
   options.scheduler = {1, kPositions, 64};
   options.logit_rows = 1;
@@ -216,20 +209,24 @@ TEST_CASE("log-probs are those of the training forward pass") {
 }
 
 #if !defined(TAPER_CUDA)
-TEST_CASE("arithmetics of bf16 have the same bits for any layout, and in the training pass") {
+TEST_CASE(
+    "arithmetics and caches of bf16 have the same bits for any layout, and in the training pass") {
   const Group group = world();
-  for (const Arithmetic arithmetic : {Arithmetic::kBf16, Arithmetic::kBf16Dot})
+  for (const Precision& precision :
+       {Precision{Arithmetic::kF32, KvType::kBf16}, Precision{Arithmetic::kBf16, KvType::kF32},
+        Precision{Arithmetic::kBf16Dot, KvType::kF32},
+        Precision{Arithmetic::kBf16Dot, KvType::kBf16}})
     for (const auto& name : models_for(group)) {
-      INFO(name << (arithmetic == Arithmetic::kBf16 ? ", bf16" : ", bf16-dot"));
-      GoldenModel m(name, group, WeightType::kBf16);
-      compute_in(m, arithmetic);
+      INFO(name << ", " << to_string(precision.arithmetic)
+                << (precision.kv_type == KvType::kBf16 ? " over a cache of bf16" : ""));
+      GoldenModel m(name, group, WeightType::kBf16, {.precision = precision});
       const auto requests = mixed_requests(m, 30, 24);
       EngineOptions o = roomy(m);
       o.scheduler.max_step_rows = 100;
       const Generation g = generate(m, o, sampling(1.0f), some_stops(), requests);
       CHECK(g.tokens > 300);
       CHECK(training_differences(m, g, 1.0f) == 0);
-      CHECK(difference(alone(name, sampling(1.0f), requests, WeightType::kBf16, arithmetic), g)
+      CHECK(difference(alone(name, sampling(1.0f), requests, WeightType::kBf16, precision), g)
                 .empty());
       CHECK_FALSE(difference(alone(name, sampling(1.0f), requests, WeightType::kBf16), g).empty());
     }

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // On devices, decoding with recorded launches gives the responses of decoding without.
+#include <cuda_profiler_api.h>
+
 #include <catch2/catch_test_macros.hpp>
 
 #include "engine/EngineRun.hpp"
@@ -51,4 +53,18 @@ TEST_CASE("recorded steps change no token and no bit of a log-prob") {
       const int most = m.config.head_dim % 64 == 0 ? 9 : 10;
       if (arithmetic == Arithmetic::kBf16) CHECK(recorded.launches <= most * m.config.layers);
     }
+}
+
+// The emulator ends the process at an allocation between the two calls; a GPU does not notice.
+TEST_CASE("a generation like one before allocates nothing") {
+  GoldenModel m("llama_b", Group::self(), WeightType::kBf16,
+                {.precision = {Arithmetic::kBf16, KvType::kBf16}});
+  TestEngine test(m, roomy(m));
+  for (const bool again : {false, true}) {
+    if (again) cudaProfilerStart();
+    test.engine.begin(sampling(0.7f), some_stops());
+    for (const Request& r : mixed_requests(m, 4, 12)) test.engine.submit(r);
+    CHECK(drain(test.engine).tokens > 50);
+  }
+  cudaProfilerStop();
 }

@@ -32,16 +32,16 @@ struct Fleet {
   Fleet(const std::string& name, const DivisorChain& divisor_chain, int smallest,
         const std::function<EngineOptions(const GoldenModel&, int tp)>& options_of,
         const ReshaperOptions& reshaper_options = {}, WeightType type = WeightType::kF32,
-        const GroupOptions& group_options = {WaitMode::kYield})
+        const GroupOptions& group_options = {WaitMode::kYield}, const Precision& precision = {})
       : chain(divisor_chain),
         groups(GroupCache::for_chain(MPI_COMM_WORLD, chain, group_options)),
-        model(name, groups.tp_group(smallest), type) {
+        model(name, groups.tp_group(smallest), type, {.precision = precision}) {
 #if defined(TAPER_CUDA)
     if (std::getenv("TAPER_TEST_NCCL") != nullptr) groups.connect_devices();  // a GPU per rank
 #endif
     for (const int tp : chain.degrees()) {
       if (tp < smallest) continue;
-      parallels.emplace(tp, ModelParallel(model.table, groups.tp_group(tp), Arithmetic::kF32));
+      parallels.emplace(tp, ModelParallel(model.table, groups.tp_group(tp), precision.arithmetic));
       views.emplace(tp, ModelView(*model.packed, parallels.at(tp).shard()));
       layouts[tp] = {&views.at(tp), &parallels.at(tp), options_of(model, tp)};
       memory.cover(EngineMemory::of(model.table, parallels.at(tp), layouts[tp].options));

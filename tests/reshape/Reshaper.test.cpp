@@ -27,6 +27,7 @@ EngineOptions tight(const GoldenModel& m, int tp) {
   o.max_positions = kPositions;
   o.valid_ids = m.config.vocab;
   o.logit_rows = 8;
+  o.precision = precision(m.exec);
   return o;
 }
 
@@ -49,9 +50,10 @@ SamplingOptions sampling() {
 const StopOptions kStops{{2, 40, 81}, {}, {}};
 
 // On one rank, with room for everything.
-Generation static_run(const std::string& name, const SamplingOptions& o = sampling()) {
+Generation static_run(const std::string& name, const SamplingOptions& o = sampling(),
+                      WeightType type = WeightType::kF32, const Precision& precision = {}) {
   const Group self = Group::self();
-  GoldenModel m(name, self);
+  GoldenModel m(name, self, type, {.precision = precision});
   return generate(m, roomy(m), o, kStops, small_requests(m.config.vocab));
 }
 
@@ -161,6 +163,23 @@ TEST_CASE("a repetition penalty goes with the sequences through changes of layou
       run(fleet, c.from, {{c.to, kv}, {c.from, kv}}, 5, 4, seen, o);
       REQUIRE(difference(reference, fleet) == "");
     }
+  }
+}
+
+TEST_CASE("changes of layout in bf16, over keys and values in bf16, change no bit") {
+  const Precision bf16{Arithmetic::kBf16, KvType::kBf16};
+  for (const Case& c : cases()) {
+    INFO(c.model << " " << c.from << " " << c.to);
+    const Generation reference = static_run(c.model, sampling(), WeightType::kBf16, bf16);
+    CHECK(difference(static_run(c.model), reference) != "");
+    Fleet fleet(c.model, DivisorChain::of(ranks()), c.smallest, tight, {}, WeightType::kBf16,
+                {WaitMode::kYield}, bf16);
+    Coverage seen;
+    for (const Kv kv : {Kv::kMove, Kv::kRecompute}) {
+      run(fleet, c.from, {{c.to, kv}, {c.from, kv}, {c.to, kv}}, 5, 4, seen);
+      REQUIRE(difference(reference, fleet) == "");
+    }
+    if (ranks() > 1) CHECK(seen.bytes > 0);
   }
 }
 

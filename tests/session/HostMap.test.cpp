@@ -60,6 +60,7 @@ TEST_CASE("ranks that share a GPU are found") {
   HostMap host_map{{place("n", "h", 2, {0}), place("n", "h", 2, {1}), place("n", "g", 2, {0})}};
   CHECK(host_map.sharing_gpus().empty());
   for (RankPlace& rank : host_map.ranks) rank.gpu = "A (0)";
+  CHECK(host_map.ranks.front().gpu_name() == "A");
   CHECK(host_map.sharing_gpus() == std::vector<std::vector<int>>{{0, 1}});  // g has another one
   CHECK(host_map.rank_on_host(1) == 1);
   CHECK(host_map.rank_on_host(2) == 0);

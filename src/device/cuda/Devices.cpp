@@ -59,6 +59,11 @@ std::string device_in_use() {
   return cudaGetDevice(&number) == cudaSuccess ? to_string(describe(number)) : "";
 }
 
+std::int64_t device_memory_taken() {
+  std::size_t free = 0, total = 0;
+  return cudaMemGetInfo(&free, &total) == cudaSuccess ? static_cast<std::int64_t>(total - free) : 0;
+}
+
 std::int64_t device_memory_left() {
   std::size_t free = 0, total = 0;
   return cudaMemGetInfo(&free, &total) == cudaSuccess ? static_cast<std::int64_t>(free) : 0;
