@@ -1,6 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "kernels/logits.hpp"
 
+#include <algorithm>
+#include <array>
+#include <bit>
 #include <cmath>
 #include <limits>
 
@@ -39,11 +42,47 @@ void sum_weighted_logits(const E& exec, VectorView<std::int64_t, E> weighted,
 }
 
 template <class E>
-void list_masses(const E& exec, MatrixView<std::int64_t, E> masses,
-                 MatrixView<const float, E> logits, VectorView<const float, E> max, int valid) {
+void count_mass_levels(const E& exec, MatrixView<MassLevel, E> levels,
+                       MatrixView<const float, E> logits, VectorView<const float, E> max,
+                       int valid) {
   const auto task = detail::host_ops().masses;
-  detail::for_each("taper::list_masses", exec, logits.extent_int(0),
-                   [=](const int r) { task(&masses(r, 0), &logits(r, 0), valid, max(r)); });
+  detail::for_each("taper::count_mass_levels", exec, logits.extent_int(0), [=](const int r) {
+    constexpr int kAtOnce = 512;
+    std::array<std::int64_t, kAtOnce> masses;
+    std::array<MassLevel, kMassLevels + 1> counted{};  // the last one: of ids without mass
+    for (int begin = 0; begin < valid; begin += kAtOnce) {
+      const int n = std::min(kAtOnce, valid - begin);
+      task(masses.data(), &logits(r, begin), n, max(r));
+      for (int i = 0; i < n; ++i) {
+        const auto mass = static_cast<std::uint64_t>(masses[i]);
+        MassLevel& level = counted[kMassLevels - std::bit_width(mass)];
+        ++level.ids;
+        level.mass += masses[i];
+      }
+    }
+    std::copy_n(counted.begin(), kMassLevels, &levels(r, 0));
+  });
+}
+
+template <class E>
+void list_weighted_logits(const E& exec, VectorView<WeightedLogit, E> list,
+                          VectorView<const std::int64_t, E> begin,
+                          VectorView<const std::int64_t, E> least,
+                          MatrixView<const float, E> logits, VectorView<const float, E> max,
+                          int valid) {
+  const auto task = detail::host_ops().masses;
+  detail::for_each("taper::list_weighted_logits", exec, logits.extent_int(0), [=](const int r) {
+    // Smaller logits have not half of that mass: few masses are computed.
+    const auto smallest =
+        static_cast<float>(max(r) + std::log(static_cast<double>(least(r)) * 0x1p-41) - 0.01);
+    std::int64_t place = begin(r);
+    for (int c = 0; c < valid; ++c) {
+      if (logits(r, c) < smallest) continue;
+      std::int64_t mass = 0;
+      task(&mass, &logits(r, c), 1, max(r));
+      if (mass >= least(r)) list(place++) = {c, logits(r, c), mass};
+    }
+  });
 }
 
 template <class E>
@@ -120,9 +159,14 @@ template void sum_masses<HostExec>(const HostExec&, VectorView<std::int64_t, Hos
 template void sum_weighted_logits<HostExec>(const HostExec&, VectorView<std::int64_t, HostExec>,
                                             MatrixView<const float, HostExec>,
                                             VectorView<const float, HostExec>, int);
-template void list_masses<HostExec>(const HostExec&, MatrixView<std::int64_t, HostExec>,
-                                    MatrixView<const float, HostExec>,
-                                    VectorView<const float, HostExec>, int);
+template void count_mass_levels<HostExec>(const HostExec&, MatrixView<MassLevel, HostExec>,
+                                          MatrixView<const float, HostExec>,
+                                          VectorView<const float, HostExec>, int);
+template void list_weighted_logits<HostExec>(const HostExec&, VectorView<WeightedLogit, HostExec>,
+                                             VectorView<const std::int64_t, HostExec>,
+                                             VectorView<const std::int64_t, HostExec>,
+                                             MatrixView<const float, HostExec>,
+                                             VectorView<const float, HostExec>, int);
 template void find_masses<HostExec>(const HostExec&, VectorView<FoundLogit, HostExec>,
                                     MatrixView<const float, HostExec>,
                                     VectorView<const float, HostExec>,

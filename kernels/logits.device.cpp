@@ -28,10 +28,19 @@ void sum_weighted_logits<CudaExec>(const CudaExec& exec,
 }
 
 template <>
-void list_masses<CudaExec>(const CudaExec& exec, MatrixView<std::int64_t, CudaExec> masses,
-                           MatrixView<const float, CudaExec> logits,
-                           VectorView<const float, CudaExec> max, int valid) {
-  detail::device_list_masses(exec, masses, logits, max, valid);
+void count_mass_levels<CudaExec>(const CudaExec& exec, MatrixView<MassLevel, CudaExec> levels,
+                                 MatrixView<const float, CudaExec> logits,
+                                 VectorView<const float, CudaExec> max, int valid) {
+  detail::device_count_mass_levels(exec, levels, logits, max, valid);
+}
+
+template <>
+void list_weighted_logits<CudaExec>(const CudaExec& exec, VectorView<WeightedLogit, CudaExec> list,
+                                    VectorView<const std::int64_t, CudaExec> begin,
+                                    VectorView<const std::int64_t, CudaExec> least,
+                                    MatrixView<const float, CudaExec> logits,
+                                    VectorView<const float, CudaExec> max, int valid) {
+  detail::device_list_weighted_logits(exec, list, begin, least, logits, max, valid);
 }
 
 template <>

@@ -29,10 +29,37 @@ void sum_weighted_logits(const E& exec, VectorView<std::int64_t, E> weighted,
                          MatrixView<const float, E> logits, VectorView<const float, E> max,
                          int valid);
 
-// masses (rows, valid) of each id.
+// Ids of a row by the highest bit of their mass: level j has masses from 2^(40 - j) on, level 0
+// that of the largest logit. Ids without mass are in none.
+inline constexpr int kMassLevels = 41;
+struct MassLevel {
+  std::int64_t ids = 0, mass = 0;  // their number, and the sum of their masses
+};
+constexpr std::int64_t least_mass(int level) {
+  return std::int64_t{1} << (kMassLevels - 1 - level);
+}
+
+// levels (rows, kMassLevels), of rows without NaN.
 template <class E>
-void list_masses(const E& exec, MatrixView<std::int64_t, E> masses,
-                 MatrixView<const float, E> logits, VectorView<const float, E> max, int valid);
+void count_mass_levels(const E& exec, MatrixView<MassLevel, E> levels,
+                       MatrixView<const float, E> logits, VectorView<const float, E> max,
+                       int valid);
+
+// A column of a shard with its logit and mass.
+struct WeightedLogit {
+  std::int32_t column = -1;
+  float logit = -INFINITY;
+  std::int64_t mass = 0;
+};
+
+// list: of each row the columns whose mass is at least least(r) > 0, from list(begin(r)) on, in any
+// order. How many they are follows from the levels.
+template <class E>
+void list_weighted_logits(const E& exec, VectorView<WeightedLogit, E> list,
+                          VectorView<const std::int64_t, E> begin,
+                          VectorView<const std::int64_t, E> least,
+                          MatrixView<const float, E> logits, VectorView<const float, E> max,
+                          int valid);
 
 // A column of a shard and its logit; column -1: none, as another shard owns the id.
 struct FoundLogit {

@@ -107,16 +107,74 @@ void device_sum_masses(const E& exec, VectorView<std::int64_t, E> mass,
       });
 }
 
+// Of a mass above 0: the exponent of the double, in which it is exact, names its highest bit.
+KOKKOS_INLINE_FUNCTION int device_mass_level(std::int64_t mass) {
+  return kMassLevels - 1 -
+         static_cast<int>((Kokkos::bit_cast<std::uint64_t>(static_cast<double>(mass)) >> 52) -
+                          1023);
+}
+
+// Groups of 32 threads count by themselves: many ids have the same level.
 template <class E>
-void device_list_masses(const E& exec, MatrixView<std::int64_t, E> masses,
-                        MatrixView<const float, E> logits, VectorView<const float, E> max,
-                        int valid) {
-  const std::int64_t columns = valid;
-  device_for_each(
-      "taper::list_masses", exec, logits.extent_int(0) * columns,
-      KOKKOS_LAMBDA(const std::int64_t i) {
-        masses(i / columns, i % columns) =
-            device_mass(logits(i / columns, i % columns), max(i / columns));
+void device_count_mass_levels(const E& exec, MatrixView<MassLevel, E> levels,
+                              MatrixView<const float, E> logits, VectorView<const float, E> max,
+                              int valid) {
+  constexpr int kTables = kLogitThreads / 32;
+  device_for_teams(
+      "taper::count_mass_levels", exec, logits.extent_int(0), kLogitThreads,
+      (kTables * kMassLevels + 1) * sizeof(MassLevel), KOKKOS_LAMBDA(const Team& team) {
+        const int r = team.league_rank(), tables = (team.team_size() + 31) / 32;
+        Scratch scratch(team);
+        auto* counted = scratch.take<MassLevel>(tables * kMassLevels);
+        team_for(team, tables * kMassLevels, [&](const int i) { counted[i] = MassLevel{0, 0}; });
+        team.team_barrier();
+        MassLevel* const mine = counted + team.team_rank() / 32 * kMassLevels;
+        const float top = max(r);
+        team_read(
+            team, valid, [&](const int c) { return logits(r, c); },
+            [&](int, const float logit) {
+              const std::int64_t mass = device_mass(logit, top);
+              if (mass <= 0) return;
+              MassLevel& level = mine[device_mass_level(mass)];
+              Kokkos::atomic_add(&level.ids, std::int64_t{1});
+              Kokkos::atomic_add(&level.mass, mass);
+            });
+        team.team_barrier();
+        team_for(team, kMassLevels, [&](const int j) {
+          MassLevel sum{0, 0};
+          for (int t = 0; t < tables; ++t) {
+            sum.ids += counted[t * kMassLevels + j].ids;
+            sum.mass += counted[t * kMassLevels + j].mass;
+          }
+          levels(r, j) = sum;
+        });
+      });
+}
+
+template <class E>
+void device_list_weighted_logits(const E& exec, VectorView<WeightedLogit, E> list,
+                                 VectorView<const std::int64_t, E> begin,
+                                 VectorView<const std::int64_t, E> least,
+                                 MatrixView<const float, E> logits, VectorView<const float, E> max,
+                                 int valid) {
+  device_for_teams(
+      "taper::list_weighted_logits", exec, logits.extent_int(0), kLogitThreads,
+      2 * sizeof(std::int64_t), KOKKOS_LAMBDA(const Team& team) {
+        const int r = team.league_rank();
+        Scratch scratch(team);
+        auto* listed = scratch.take<std::int64_t>(1);
+        once(team, [&] { *listed = 0; });
+        team.team_barrier();
+        const float top = max(r);
+        const std::int64_t lowest = least(r);
+        team_read(
+            team, valid, [&](const int c) { return logits(r, c); },
+            [&](const int c, const float logit) {
+              const std::int64_t mass = device_mass(logit, top);
+              if (mass < lowest) return;
+              const std::int64_t place = Kokkos::atomic_fetch_add(listed, std::int64_t{1});
+              list(begin(r) + place) = WeightedLogit{c, logit, mass};
+            });
       });
 }
 

@@ -2,6 +2,11 @@
 #include "engine/Sampler.hpp"
 
 #include <algorithm>
+#include <array>
+#include <limits>
+#include <numeric>
+#include <optional>
+#include <utility>
 
 #include "base/Error.hpp"
 #include "comm/Collectives.hpp"
@@ -16,19 +21,6 @@ std::int64_t target_mass(const SamplingOptions& options, const Draw& draw, std::
   const CounterRandom random(options.seed);
   return static_cast<std::int64_t>(
       random.below(token_key(options, draw.id, draw.position), static_cast<std::uint64_t>(mass)));
-}
-
-// The ids at the places, one per choice, with their logits.
-std::vector<Choice> choices_at(const Exec& exec, const ModelParallel& parallel, const RowLogits& l,
-                               const Staged<LogitPlace>& places) {
-  const int begin = parallel.shard().first_id();
-  Staged<float> logits(places.size());
-  pick_logits(exec, staging_view(logits), l.logits, staging_view(places));
-  exec.fence();
-  std::vector<Choice> choices(places.size());
-  for (std::size_t i = 0; i < places.size(); ++i)
-    if (places[i].column >= 0) choices[i] = {begin + places[i].column, logits[i]};
-  return choices;
 }
 
 // The lowest id with the largest logit of all shards, if it is in this one.
@@ -78,48 +70,84 @@ std::vector<Choice> sampled_choices(const Exec& exec, const ModelParallel& paral
   return choices;
 }
 
-// All masses of a row on every rank, in order of ids. Collective over parallel.group().
-std::vector<std::int64_t> gather_masses(const Exec& exec, const ModelParallel& parallel,
-                                        const RowLogits& l, int valid_ids, int row) {
-  const int valid = parallel.shard().valid_vocab(valid_ids), size = parallel.group().size();
-  Staged<std::int64_t> mine(valid);
-  std::vector<std::int64_t> all(valid_ids), counts(size);
-  if (valid > 0) {
-    const std::size_t columns = l.logits.extent(1);
-    list_masses(exec, MatrixView<std::int64_t, Exec>(mine.data(), 1, valid),
-                ConstFloatMatrix(l.logits.data() + row * columns, 1, columns),
-                ConstFloatVector(l.max.data() + row, 1), valid);
-    exec.fence();
+// Of each row that is drawn from, the ids of all shards that may be kept; of others none.
+// Collective over parallel.group().
+std::vector<std::vector<WeightedId>> heaviest_ids(const Exec& exec, const ModelParallel& parallel,
+                                                  const RowLogits& l, int valid_ids,
+                                                  std::span<const Draw> draws,
+                                                  const SamplingOptions& options) {
+  const Group& group = parallel.group();
+  const int valid = parallel.shard().valid_vocab(valid_ids);
+  const std::size_t rows = l.mass.size(), shards = group.size();
+  Staged<MassLevel> mine(rows * kMassLevels);
+  count_mass_levels(exec, MatrixView<MassLevel, Exec>(mine.data(), rows, kMassLevels), l.logits,
+                    l.max, valid);
+  exec.fence();
+  std::vector<MassLevel> all(shards * mine.size());
+  all_gather(group, all, mine);
+  const auto level_of = [&](std::size_t shard, std::size_t row, int level) -> const MassLevel& {
+    return all[(shard * rows + row) * kMassLevels + level];
+  };
+
+  constexpr std::int64_t kNone = std::numeric_limits<std::int64_t>::max();
+  Staged<std::int64_t> least(rows, kNone), begin(rows);
+  std::vector<std::vector<std::int64_t>> ids(shards, std::vector<std::int64_t>(rows));
+  for (const Draw& draw : draws) {
+    const std::size_t row = draw.row;
+    if (least[row] != kNone) continue;  // another sample is drawn from it
+    std::array<MassLevel, kMassLevels> levels;
+    for (int j = 0; j < kMassLevels; ++j)
+      for (std::size_t s = 0; s < shards; ++s) {
+        levels[j].ids += level_of(s, row, j).ids;
+        levels[j].mass += level_of(s, row, j).mass;
+      }
+    const int kept = levels_to_keep(levels, l.mass[row], options);
+    least[row] = least_mass(kept - 1);
+    for (std::size_t s = 0; s < shards; ++s)
+      for (int j = 0; j < kept; ++j) ids[s][row] += level_of(s, row, j).ids;
   }
-  for (int r = 0; r < size; ++r) counts[r] = parallel.shard(r).valid_vocab(valid_ids);
-  all_gather_v(parallel.group(), all, mine, counts);
-  return all;
+  std::vector<std::int64_t> counts;
+  for (const auto& of_rows : ids)
+    counts.push_back(std::accumulate(of_rows.begin(), of_rows.end(), std::int64_t{0}));
+  std::exclusive_scan(ids[group.rank()].begin(), ids[group.rank()].end(), begin.begin(),
+                      std::int64_t{0});
+  Staged<WeightedLogit> listed(counts[group.rank()]);
+  list_weighted_logits(exec, staging_view(listed), staging_view(std::as_const(begin)),
+                       staging_view(std::as_const(least)), l.logits, l.max, valid);
+  exec.fence();
+  std::vector<WeightedLogit> gathered(
+      std::accumulate(counts.begin(), counts.end(), std::int64_t{0}));
+  all_gather_v(group, gathered, listed, counts);
+
+  std::vector<std::vector<WeightedId>> heaviest(rows);
+  auto at = gathered.begin();
+  for (std::size_t s = 0; s < shards; ++s) {
+    const int first = parallel.shard(static_cast<int>(s)).first_id();
+    for (std::size_t r = 0; r < rows; ++r)
+      for (const auto end = at + ids[s][r]; at != end; ++at)
+        heaviest[r].push_back({first + at->column, at->logit, at->mass});
+  }
+  return heaviest;
 }
 
-// Sampling from what top-k, top-p and min-p leave; sets kept_mass. Every rank computes the choice
-// from all masses. Collective over parallel.group().
+// Sampling from what top-k, top-p and min-p leave; sets kept_mass. Every rank knows all choices.
+// Collective over parallel.group().
 std::vector<Choice> truncated_choices(const Exec& exec, const ModelParallel& parallel,
                                       const RowLogits& l, int valid_ids,
                                       std::span<const Draw> draws, const SamplingOptions& options,
                                       std::vector<float>& kept_mass) {
-  const int begin = parallel.shard().first_id(), valid = parallel.shard().valid_vocab(valid_ids);
-  Staged<LogitPlace> places(draws.size());
-  std::vector<std::int64_t> masses;
-  KeptSet kept;
-  int row_of_masses = -1;
+  auto heaviest = heaviest_ids(exec, parallel, l, valid_ids, draws, options);
+  std::vector<std::optional<KeptIds>> kept(heaviest.size());
+  std::vector<Choice> choices(draws.size());
   for (std::size_t i = 0; i < draws.size(); ++i) {
     const int row = draws[i].row;
-    if (row != row_of_masses) {
-      masses = gather_masses(exec, parallel, l, valid_ids, row);
-      kept = truncate(masses, l.mass[row], options);
-      row_of_masses = row;
-    }
-    const std::int32_t id = pick(masses, kept, target_mass(options, draws[i], kept.mass));
+    if (!kept[row]) kept[row] = truncate(std::move(heaviest[row]), l.mass[row], options);
+    const WeightedId& drawn = kept[row]->at(target_mass(options, draws[i], kept[row]->mass));
     kept_mass[i] =
-        static_cast<float>(static_cast<double>(kept.mass) / static_cast<double>(l.mass[row]));
-    places[i] = {row, id >= begin && id < begin + valid ? id - begin : -1};
+        static_cast<float>(static_cast<double>(kept[row]->mass) / static_cast<double>(l.mass[row]));
+    choices[i] = {drawn.id, drawn.logit};
   }
-  return choices_at(exec, parallel, l, places);
+  return choices;
 }
 
 }  // namespace

@@ -12,7 +12,7 @@ namespace taper {
 // What a leader tells its group with every step; the caller of the engine defines what it means.
 using ControlWord = std::uint64_t;
 
-// The token that a draw has come upon, on the shard that holds its logit; the others have none.
+// The token that a draw has come upon, on shards that know its logit.
 struct Choice {
   std::int32_t id = -1;  // -1: in another shard
   float logit = -INFINITY;

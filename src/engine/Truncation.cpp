@@ -2,57 +2,64 @@
 #include "engine/Truncation.hpp"
 
 #include <algorithm>
-#include <numeric>
-#include <vector>
+#include <utility>
 
 #include "base/Error.hpp"
 
 namespace taper {
 
-KeptSet truncate(std::span<const std::int64_t> masses, std::int64_t total,
+int levels_to_keep(std::span<const MassLevel> levels, std::int64_t total,
+                   const SamplingOptions& options) {
+  MassLevel above;
+  int level = 0;
+  for (; level < static_cast<int>(levels.size()); ++level) {
+    const double most = 2 * static_cast<double>(least_mass(level));  // of this level, all below it
+    const bool is_enough =
+        options.top_k > 0
+            ? above.ids >= options.top_k
+            : (options.top_p < 1.0f &&
+               static_cast<double>(above.mass) >=
+                   static_cast<double>(options.top_p) * static_cast<double>(total)) ||
+                  most <= static_cast<double>(options.min_p) * static_cast<double>(least_mass(0));
+    if (above.ids > 0 && is_enough) break;
+    above.ids += levels[level].ids;
+    above.mass += levels[level].mass;
+  }
+  return level;
+}
+
+KeptIds truncate(std::vector<WeightedId> heaviest, std::int64_t total,
                  const SamplingOptions& options) {
-  std::vector<std::int32_t> order(masses.size());
-  std::iota(order.begin(), order.end(), 0);
-  const auto before = [&](std::int32_t a, std::int32_t b) {
-    return masses[a] != masses[b] ? masses[a] > masses[b] : a < b;
-  };
+  TAPER_INSIST(!heaviest.empty(), "no token has a probability");
+  std::sort(heaviest.begin(), heaviest.end(), [](const WeightedId& a, const WeightedId& b) {
+    return a.mass != b.mass ? a.mass > b.mass : a.id < b.id;
+  });
   const std::size_t limit =
-      options.top_k > 0 ? std::min<std::size_t>(options.top_k, order.size()) : order.size();
+      options.top_k > 0 ? std::min<std::size_t>(options.top_k, heaviest.size()) : heaviest.size();
   // Mass that top-k leaves; top-p is a share of it.
-  std::int64_t available = total;
-  if (limit < order.size()) {
-    std::nth_element(order.begin(), order.begin() + limit, order.end(), before);
-    available = 0;
-    for (std::size_t i = 0; i < limit; ++i) available += masses[order[i]];
-  }
+  std::int64_t available = options.top_k > 0 ? 0 : total;
+  if (options.top_k > 0)
+    for (std::size_t i = 0; i < limit; ++i) available += heaviest[i].mass;
   const double wanted = static_cast<double>(options.top_p) * static_cast<double>(available);
-  KeptSet kept;
-  std::size_t sorted = 0;
-  double floor_mass = 0.0;
-  for (std::size_t i = 0; i < limit; ++i) {
-    if (i == sorted) {  // few ids matter, usually: sort a growing prefix
-      sorted = std::min(limit, std::max<std::size_t>(256, 4 * sorted));
-      std::partial_sort(order.begin() + i, order.begin() + sorted, order.begin() + limit, before);
-    }
-    const std::int64_t mass = masses[order[i]];
-    if (i == 0) floor_mass = static_cast<double>(options.min_p) * static_cast<double>(mass);
+  const double least =
+      static_cast<double>(options.min_p) * static_cast<double>(heaviest.front().mass);
+  KeptIds kept;
+  std::size_t n = 0;
+  for (; n < limit; ++n) {
     const bool enough = options.top_p < 1.0f && static_cast<double>(kept.mass) >= wanted;
-    if (i > 0 && (mass == 0 || enough || static_cast<double>(mass) < floor_mass)) break;
-    kept.mass += mass;
-    kept.threshold_mass = mass;
-    kept.threshold_id = order[i];
+    if (n > 0 && (enough || static_cast<double>(heaviest[n].mass) < least)) break;
+    kept.mass += heaviest[n].mass;
   }
+  heaviest.resize(n);
+  std::sort(heaviest.begin(), heaviest.end(),
+            [](const WeightedId& a, const WeightedId& b) { return a.id < b.id; });
+  kept.ids = std::move(heaviest);
   return kept;
 }
 
-std::int32_t pick(std::span<const std::int64_t> masses, const KeptSet& kept, std::int64_t target) {
-  std::int32_t last = -1;
-  for (std::size_t id = 0; id < masses.size(); ++id) {
-    if (!kept.keeps(masses[id], static_cast<std::int32_t>(id))) continue;
-    last = static_cast<std::int32_t>(id);
-    target -= masses[id];
-    if (target < 0) return last;
-  }
+const WeightedId& KeptIds::at(std::int64_t target) const {
+  for (const WeightedId& id : ids)
+    if ((target -= id.mass) < 0) return id;
   TAPER_FAIL(ExitCode::kFailure, "a draw passed the mass of all tokens that were kept");
 }
 

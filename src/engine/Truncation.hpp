@@ -3,32 +3,40 @@
 
 #include <cstdint>
 #include <span>
+#include <vector>
 
 #include "engine/SamplingOptions.hpp"
+#include "kernels/logits.hpp"
 
 namespace taper {
 
-// What top-k, top-p and min-p leave of a row: an id is kept if (mass, id) ranks at or before the
-// threshold, masses descending, ids ascending on ties. A function of integers only, so it is the
-// same for every tensor-parallel degree.
-struct KeptSet {
-  std::int64_t threshold_mass = 0;
-  std::int32_t threshold_id = 0;
-  std::int64_t mass = 0;  // summed over the kept ids
-
-  bool keeps(std::int64_t id_mass, std::int32_t id) const {
-    return id_mass > threshold_mass || (id_mass == threshold_mass && id <= threshold_id);
-  }
+// An id with its logit and integer weight (logits.hpp).
+struct WeightedId {
+  std::int32_t id = 0;
+  float logit = 0.0f;
+  std::int64_t mass = 0;
 };
 
-// masses: integer weights of all ids of a row (logits.hpp), `total` their sum. top-k is applied
-// first, then top-p to the mass that is left, then min-p relative to the largest mass. At least one
-// id is kept.
-KeptSet truncate(std::span<const std::int64_t> masses, std::int64_t total,
-                 const SamplingOptions& options);
+// How many levels of a row, from the first on, have all ids that truncate() must see: those that it
+// keeps, and with top-k those of which top-p is a share. `levels` are those of all shards, `total`
+// is the mass of the row.
+int levels_to_keep(std::span<const MassLevel> levels, std::int64_t total,
+                   const SamplingOptions& options);
 
-// The id at which the running sum of kept masses, in order of ids, passes target; 0 <= target <
-// kept.mass.
-std::int32_t pick(std::span<const std::int64_t> masses, const KeptSet& kept, std::int64_t target);
+// What top-k, top-p and min-p leave of a row.
+struct KeptIds {
+  std::vector<WeightedId> ids;  // ascending
+  std::int64_t mass = 0;        // of all of them
+
+  // The id at which the running sum of masses passes target; 0 <= target < mass.
+  const WeightedId& at(std::int64_t target) const;
+};
+
+// Ids rank by mass, lower ids before higher ones of the same mass. top-k is applied first, then
+// top-p to the mass that is left, then min-p relative to the largest mass; at least one id is kept.
+// `heaviest`: all ids of the levels to keep, or more, in any order, one at least; `total`: the mass
+// of the row. A function of integers only, so it is the same for every tensor-parallel degree.
+KeptIds truncate(std::vector<WeightedId> heaviest, std::int64_t total,
+                 const SamplingOptions& options);
 
 }  // namespace taper

@@ -217,7 +217,7 @@ TEST_CASE(
         Precision{Arithmetic::kBf16Dot, KvType::kF32},
         Precision{Arithmetic::kBf16Dot, KvType::kBf16}})
     for (const auto& name : models_for(group)) {
-      INFO(name << ", " << to_string(precision.arithmetic)
+      INFO(name << ", arithmetic " << static_cast<int>(precision.arithmetic)
                 << (precision.kv_type == KvType::kBf16 ? " over a cache of bf16" : ""));
       GoldenModel m(name, group, WeightType::kBf16, {.precision = precision});
       const auto requests = mixed_requests(m, 30, 24);

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "engine/Penalty.hpp"
 
+#include <algorithm>
+#include <array>
 #include <catch2/catch_test_macros.hpp>
 #include <cmath>
 #include <fstream>
@@ -93,13 +95,24 @@ TEST_CASE("penalty, temperature and truncations make what transformers' processo
     row.penalize(marks, c["tokens"].get<std::vector<std::int32_t>>(), c["penalty"].get<float>());
     float max = 0;
     scale_logits(exec, row.logits, FloatVector(&max, 1), ids, o.temperature);
-    std::vector<std::int64_t> masses(values.size());
-    list_masses(exec, MatrixView<std::int64_t, HostExec>(masses.data(), 1, ids),
-                ConstFloatMatrix(row.memory.data(), 1, row.memory.size()),
-                ConstFloatVector(&max, 1), ids);
-    std::int64_t total = 0;
-    for (const std::int64_t mass : masses) total += mass;
-    const KeptSet kept = truncate(masses, total, o);
+    const ConstFloatMatrix logits(row.memory.data(), 1, row.memory.size());
+    std::array<MassLevel, kMassLevels> levels;
+    count_mass_levels(exec, MatrixView<MassLevel, HostExec>(levels.data(), 1, kMassLevels), logits,
+                      ConstFloatVector(&max, 1), ids);
+    MassLevel all;
+    for (const MassLevel& level : levels) {
+      all.ids += level.ids;
+      all.mass += level.mass;
+    }
+    const std::int64_t total = all.mass, begin = 0, least = 1;
+    std::vector<WeightedLogit> listed(static_cast<std::size_t>(all.ids));
+    list_weighted_logits(exec, VectorView<WeightedLogit, HostExec>(listed.data(), listed.size()),
+                         VectorView<const std::int64_t, HostExec>(&begin, 1),
+                         VectorView<const std::int64_t, HostExec>(&least, 1), logits,
+                         ConstFloatVector(&max, 1), ids);
+    std::vector<WeightedId> weighted;
+    for (const WeightedLogit& l : listed) weighted.push_back({l.column, l.logit, l.mass});
+    const KeptIds kept = truncate(weighted, total, o);
     const double kept_log = std::log(static_cast<double>(kept.mass) / static_cast<double>(total));
     std::vector<double> expected(values.size(), -INFINITY);
     for (std::size_t i = 0; i < c["kept"].size(); ++i)
@@ -107,7 +120,9 @@ TEST_CASE("penalty, temperature and truncations make what transformers' processo
     for (int id = 0; id < ids; ++id) {
       INFO("id " << id);
       if (std::isfinite(expected[id]) && expected[id] < kRarest) continue;
-      REQUIRE(kept.keeps(masses[id], id) == std::isfinite(expected[id]));
+      const bool keeps = std::any_of(kept.ids.begin(), kept.ids.end(),
+                                     [&](const WeightedId& k) { return k.id == id; });
+      REQUIRE(keeps == std::isfinite(expected[id]));
       if (std::isfinite(expected[id]))  // the rounding of numbers around 20 in float
         CHECK(std::abs(log_prob(row.memory[id], max, total) - kept_log - expected[id]) < 4e-6);
     }

@@ -2,6 +2,7 @@
 #include "engine/Truncation.hpp"
 
 #include <algorithm>
+#include <array>
 #include <catch2/catch_test_macros.hpp>
 #include <numeric>
 #include <vector>
@@ -24,6 +25,33 @@ SamplingOptions options(int top_k, float top_p, float min_p) {
 
 std::int64_t sum(const Masses& m) {
   return std::accumulate(m.begin(), m.end(), std::int64_t{0});
+}
+
+// All ids, or those of the levels to keep, in an order that is no order.
+KeptIds cut(const Masses& masses, const SamplingOptions& o, bool by_levels = false) {
+  std::array<MassLevel, kMassLevels> levels;
+  std::vector<int> level_of(masses.size(), kMassLevels);
+  for (std::size_t id = 0; id < masses.size(); ++id) {
+    if (masses[id] == 0) continue;
+    level_of[id] = 0;
+    while (masses[id] < least_mass(level_of[id])) ++level_of[id];
+    ++levels[level_of[id]].ids;
+    levels[level_of[id]].mass += masses[id];
+  }
+  const int kept = by_levels ? levels_to_keep(levels, sum(masses), o) : kMassLevels;
+  std::vector<WeightedId> heaviest;
+  for (std::size_t i = 0; i < masses.size(); ++i) {
+    const std::size_t id = masses.size() - 1 - i;
+    if (level_of[id] < kept)
+      heaviest.push_back(
+          {static_cast<std::int32_t>(id), static_cast<float>(masses[id]), masses[id]});
+  }
+  return truncate(heaviest, sum(masses), o);
+}
+
+bool keeps(const KeptIds& kept, int id) {
+  return std::any_of(kept.ids.begin(), kept.ids.end(),
+                     [&](const WeightedId& k) { return k.id == id; });
 }
 
 // The definition in plain words: rank all ids; cut to k; keep until the share p of what is left is
@@ -54,14 +82,24 @@ std::vector<char> kept_by_definition(const Masses& masses, const SamplingOptions
 void check_against_definition(const Masses& masses, const SamplingOptions& o) {
   INFO("top_k " << o.top_k << ", top_p " << o.top_p << ", min_p " << o.min_p << ", ids "
                 << masses.size());
-  const KeptSet kept = truncate(masses, sum(masses), o);
   const auto expected = kept_by_definition(masses, o);
+  std::vector<std::int32_t> ids;
   std::int64_t mass = 0;
   for (std::size_t id = 0; id < masses.size(); ++id) {
-    REQUIRE(kept.keeps(masses[id], static_cast<std::int32_t>(id)) == (expected[id] != 0));
-    if (expected[id]) mass += masses[id];
+    if (!expected[id]) continue;
+    ids.push_back(static_cast<std::int32_t>(id));
+    mass += masses[id];
   }
-  REQUIRE(kept.mass == mass);
+  for (const bool by_levels : {false, true}) {
+    const KeptIds kept = cut(masses, o, by_levels);
+    std::vector<std::int32_t> found;
+    for (const WeightedId& id : kept.ids) {
+      found.push_back(id.id);
+      REQUIRE(id.mass == masses[id.id]);
+    }
+    REQUIRE(found == ids);
+    REQUIRE(kept.mass == mass);
+  }
 }
 
 // Masses as of a softmax with some ties: the largest is 2^40.
@@ -85,31 +123,31 @@ Masses random_masses(RandomStream& random, int n) {
 TEST_CASE("small cases by hand") {
   const Masses m{10, 40, 20, 40, 5, 0};
   SECTION("top-k keeps the lowest ids among equals") {
-    const KeptSet one = truncate(m, sum(m), options(1, 1, 0));
+    const KeptIds one = cut(m, options(1, 1, 0));
     CHECK(one.mass == 40);
-    CHECK(one.keeps(40, 1));
-    CHECK_FALSE(one.keeps(40, 3));
-    CHECK(truncate(m, sum(m), options(2, 1, 0)).mass == 80);
-    CHECK(truncate(m, sum(m), options(3, 1, 0)).mass == 100);
+    CHECK(keeps(one, 1));
+    CHECK_FALSE(keeps(one, 3));
+    CHECK(cut(m, options(2, 1, 0)).mass == 80);
+    CHECK(cut(m, options(3, 1, 0)).mass == 100);
   }
   SECTION("top-p keeps the fewest that reach the share") {
-    CHECK(truncate(m, sum(m), options(0, 0.01f, 0)).mass == 40);
-    CHECK(truncate(m, sum(m), options(0, 0.5f, 0)).mass == 80);
-    CHECK(truncate(Masses{1, 1, 2}, 4, options(0, 0.5f, 0)).mass == 2);  // exactly reached
-    CHECK(truncate(Masses{1, 1, 2}, 4, options(0, 0.51f, 0)).mass == 3);
+    CHECK(cut(m, options(0, 0.01f, 0)).mass == 40);
+    CHECK(cut(m, options(0, 0.5f, 0)).mass == 80);
+    CHECK(cut(Masses{1, 1, 2}, options(0, 0.5f, 0)).mass == 2);  // exactly reached
+    CHECK(cut(Masses{1, 1, 2}, options(0, 0.51f, 0)).mass == 3);
   }
   SECTION("top-p is a share of what top-k left") {
-    CHECK(truncate(m, sum(m), options(2, 0.5f, 0)).mass == 40);
-    CHECK(truncate(m, sum(m), options(0, 0.4f, 0)).mass == 80);
+    CHECK(cut(m, options(2, 0.5f, 0)).mass == 40);
+    CHECK(cut(m, options(0, 0.4f, 0)).mass == 80);
   }
   SECTION("min-p is a share of the largest") {
-    CHECK(truncate(m, sum(m), options(0, 1, 0.5f)).mass == 100);
-    CHECK(truncate(m, sum(m), options(0, 1, 0.51f)).mass == 80);
-    CHECK(truncate(m, sum(m), options(0, 1, 0.99f)).mass == 80);
+    CHECK(cut(m, options(0, 1, 0.5f)).mass == 100);
+    CHECK(cut(m, options(0, 1, 0.51f)).mass == 80);
+    CHECK(cut(m, options(0, 1, 0.99f)).mass == 80);
   }
   SECTION("ids without mass are never kept") {
-    CHECK_FALSE(truncate(m, sum(m), options(6, 1, 0)).keeps(0, 5));
-    CHECK_FALSE(truncate(m, sum(m), options(100, 1, 0)).keeps(0, 5));
+    CHECK_FALSE(keeps(cut(m, options(6, 1, 0)), 5));
+    CHECK_FALSE(keeps(cut(m, options(100, 1, 0)), 5));
   }
 }
 
@@ -127,7 +165,7 @@ TEST_CASE("random masses are cut as the definition says") {
   }
 }
 
-TEST_CASE("long rows that need more than the first sorted prefix") {
+TEST_CASE("long rows, flat and noisy") {
   RandomStream random(4, RandomPurpose::kTest, 0, 0);
   Masses flat(9000, 1000), noisy(9000);
   for (auto& m : noisy) m = static_cast<std::int64_t>(1000 + random.below(1000));
@@ -137,16 +175,28 @@ TEST_CASE("long rows that need more than the first sorted prefix") {
         check_against_definition(masses, options(k, p, 0.0f));
 }
 
-TEST_CASE("pick walks the kept ids in order") {
+TEST_CASE("draws walk the kept ids in order") {
   const Masses m{10, 40, 20, 40, 5, 0};
-  const KeptSet kept = truncate(m, sum(m), options(3, 1, 0));  // ids 1, 2, 3
+  const KeptIds kept = cut(m, options(3, 1, 0));  // ids 1, 2, 3
   std::vector<int> counts(m.size(), 0);
   std::int32_t previous = 0;
   for (std::int64_t target = 0; target < kept.mass; ++target) {
-    const auto id = pick(m, kept, target);
+    const auto id = kept.at(target).id;
     REQUIRE(id >= previous);
     previous = id;
     ++counts[id];
   }
   CHECK(counts == std::vector<int>{0, 40, 20, 40, 0, 0});
+}
+
+TEST_CASE("few levels are asked for where few ids are kept") {
+  Masses steep;
+  for (int bit = 40; bit >= 0; --bit) steep.push_back(std::int64_t{1} << bit);
+  std::array<MassLevel, kMassLevels> levels;
+  for (int j = 0; j < kMassLevels; ++j) levels[j] = {1, least_mass(j)};
+  CHECK(levels_to_keep(levels, sum(steep), options(3, 1, 0)) == 3);
+  CHECK(levels_to_keep(levels, sum(steep), options(0, 0.7f, 0)) == 2);
+  CHECK(levels_to_keep(levels, sum(steep), options(0, 1, 0.25f)) == 3);
+  CHECK(levels_to_keep(levels, sum(steep), options(3, 0.1f, 0.9f)) == 3);  // top-p's share of them
+  CHECK(levels_to_keep(levels, sum(steep), options(0, 1, 0)) == kMassLevels);
 }

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <limits>
 #include <numeric>
 
 #include "kernels/canonical/logits.hpp"
@@ -107,18 +108,61 @@ void compare_damaged(Report& report) {
   report.expect_equal("a row without NaN has a mass", mass[kRows - 1] > 0 ? 1.0 : 0.0, 1.0);
 }
 
-// The masses of single ids.
-void compare_lists(Report& report, const Data& d) {
+// Levels of masses, and the ids of the heaviest ones: another number of levels of each row, none of
+// one of them.
+void compare_levels(Report& report, const Data& d) {
   const Vocabulary& v = d.vocabulary;
   for (int s = 0; s < v.shards; ++s) {
     const int n = v.valid_in(s);
-    Staged<std::int64_t> masses(static_cast<std::size_t>(d.rows) * n, -1), wanted;
-    list_masses(Exec(), view(masses, d.rows, n), const_view(d.scaled[s], d.rows, v.width),
-                const_view(d.max), n);
-    for (int r = 0; r < d.rows; ++r)
-      for (int c = 0; c < n; ++c)
-        wanted.push_back(canonical::mass(d.scaled[s][r * v.width + c], d.max[r]));
-    report.expect_equal("listed masses " + label(d), masses, wanted);
+    const auto logits = const_view(d.scaled[s], d.rows, v.width);
+    Staged<MassLevel> levels(static_cast<std::size_t>(d.rows) * kMassLevels, MassLevel{-1, -1});
+    count_mass_levels(Exec(), view(levels, d.rows, kMassLevels), logits, const_view(d.max), n);
+    Exec().fence();
+    Staged<std::int64_t> begin(d.rows), least(d.rows, std::numeric_limits<std::int64_t>::max());
+    std::int64_t places = 0;
+    for (int r = 0; r < d.rows; ++r) {
+      std::vector<std::int64_t> ids(kMassLevels), masses(kMassLevels), wanted_ids(kMassLevels),
+          wanted_masses(kMassLevels);
+      for (int c = 0; c < n; ++c) {
+        const std::int64_t mass = canonical::mass(d.scaled[s][r * v.width + c], d.max[r]);
+        if (mass == 0) continue;
+        int level = 0;
+        while (mass < least_mass(level)) ++level;
+        ++wanted_ids[level];
+        wanted_masses[level] += mass;
+      }
+      begin[r] = places;
+      if (r != 1) least[r] = least_mass(std::min(8 * r, kMassLevels - 1));
+      for (int j = 0; j < kMassLevels; ++j) {
+        const MassLevel& level = levels[static_cast<std::size_t>(r) * kMassLevels + j];
+        ids[j] = level.ids;
+        masses[j] = level.mass;
+        if (least_mass(j) >= least[r]) places += level.ids;
+      }
+      report.expect_equal("ids of levels " + label(d), ids, wanted_ids);
+      report.expect_equal("masses of levels " + label(d), masses, wanted_masses);
+    }
+    Staged<WeightedLogit> list(places);
+    list_weighted_logits(Exec(), view(list), const_view(begin), const_view(least), logits,
+                         const_view(d.max), n);
+    Exec().fence();
+    for (int r = 0; r < d.rows; ++r) {
+      const auto end = r + 1 < d.rows ? list.begin() + begin[r + 1] : list.end();
+      std::sort(list.begin() + begin[r], end,
+                [](const auto& a, const auto& b) { return a.column < b.column; });
+      auto at = list.begin() + begin[r];
+      for (int c = 0; c < n; ++c) {
+        const float logit = d.scaled[s][r * v.width + c];
+        const std::int64_t mass = canonical::mass(logit, d.max[r]);
+        if (mass < least[r]) continue;
+        const WeightedLogit found = at == end ? WeightedLogit() : *at++;
+        report.expect_equal("listed ids " + label(d), found.column, c);
+        report.expect_equal("listed logits " + label(d), found.logit, logit);
+        report.expect_equal("listed masses " + label(d), static_cast<double>(found.mass),
+                            static_cast<double>(mass));
+      }
+      report.expect_equal("listed ids are all " + label(d), at == end ? 1.0 : 0.0, 1.0);
+    }
   }
 }
 
@@ -251,7 +295,7 @@ void compare(Report& report) {
                                                      {4, 256, 1024}})
     for (const float temperature : {1.0f, 0.7f}) {
       const Data d = scale_and_sum(report, v, 5, temperature);
-      compare_lists(report, d);
+      compare_levels(report, d);
       compare_places(report, d);
       compare_samples(report, d);
       compare_gradients(report, d);
@@ -297,6 +341,14 @@ void time(const Stopwatch& watch) {
                     const_view(target), columns);
       },
       bytes / 2, 0);
+  Staged<MassLevel> levels(static_cast<std::size_t>(rows) * kMassLevels);
+  watch.measure(
+      "count_mass_levels 8 x 49152",
+      [&] {
+        count_mass_levels(Exec(), view(levels, rows, kMassLevels),
+                          const_view(logits, rows, columns), const_view(max), columns);
+      },
+      bytes, 0);
   const Staged<LogitSlope> slopes(rows, LogitSlope{12.0f, 5.0f, 1e-3f, 1e-3f});
   const Staged<std::int32_t> ids(rows, 17);
   watch.measure(
