@@ -16,15 +16,12 @@ Each figure is the median of --rounds runs, between which all of a part are run.
 
 import argparse
 import json
-import os
 import statistics
-import subprocess
-import sys
 import tempfile
 import time
 from pathlib import Path
 
-from taper_tables import head_dim, matrix_sizes, output_of, print_head, print_row, reading_rate
+from taper_tables import head_dim, matrix_sizes, output_and_memory, print_head, print_row, reading_rate
 
 ROOT = Path(__file__).resolve().parents[2]
 PARTS = ["context", "batch", "parameters", "queue"]
@@ -44,11 +41,12 @@ class Bench:
         return folder
 
     def rates(self, model, *words):
-        """Tokens per second, by the names that bench_model prints."""
+        """Tokens per second, by the names that bench_model prints, and MiB of memory."""
         command = [Path(self.options.build) / "tests/bench/bench_model", "--model", model, "--draw-weights"]
         command += ["--cache-type", self.options.cache_type, "--repeats", "2"]
-        figures = json.loads(output_of([*command, *words], self.threads))
-        return {name: value["median"] for name, value in figures.items() if isinstance(value, dict)}
+        output, memory = output_and_memory([*command, *words], self.threads)
+        rates = {name: value["median"] for name, value in json.loads(output).items() if isinstance(value, dict)}
+        return rates | {"MiB": memory}
 
     def medians(self, runs):
         """Of the dicts that these functions return, called in turn, by name of the function. Of a rate that is a limit,
@@ -83,21 +81,24 @@ class Bench:
         of = self.medians(limit | {length: decode(length) for length in contexts})
         rate = of["memory"]["limit"]
         print(f"Reading: {rate / 1e9:.1f} GB/s.\n")
-        print_head("context", "time per token", "reading its weights, keys and values", "ratio")
+        print_head("context", "time per token", "reading its weights, keys and values", "ratio", "memory")
         for length in contexts:
             taken = 1 / of[length]["decode 1"]
             least = (self.weights() + (length + 18) * self.keys_and_values()) / rate
-            print_row(f"{length:,}", f"{1e3 * taken:.2f} ms", f"{1e3 * least:.2f} ms", f"{taken / least:.2f}")
+            cells = [f"{1e3 * taken:.2f} ms", f"{1e3 * least:.2f} ms", f"{taken / least:.2f}"]
+            print_row(f"{length:,}", *cells, f"{of[length]['MiB']:.0f} MiB")
 
     def batch(self):
         batches = self.options.batches
-        words = ["--parts", "decode", "--batches", ",".join(map(str, batches))]
-        of = self.medians({"decode": lambda: self.rates(self.options.model, *words)})["decode"]
-        print_head("sequences", "tokens/s", "time per step", "of one sequence")
-        one = 1 / of[f"decode {batches[0]}"]
+
+        def decode(batch):
+            return lambda: self.rates(self.options.model, "--parts", "decode", "--batches", str(batch))
+
+        of = self.medians({batch: decode(batch) for batch in batches})
+        print_head("sequences", "tokens/s", "time per step", "memory")
         for batch in batches:
-            step = batch / of[f"decode {batch}"]
-            print_row(str(batch), f"{of[f'decode {batch}']:.0f}", f"{1e3 * step:.1f} ms", f"{step / one * batches[0]:.2f}x")
+            rate = of[batch][f"decode {batch}"]
+            print_row(str(batch), f"{rate:.0f}", f"{1e3 * batch / rate:.1f} ms", f"{of[batch]['MiB']:.0f} MiB")
 
     def parameters(self):
         depths = self.options.layers
@@ -108,13 +109,14 @@ class Bench:
             return lambda: self.rates(model, *words)
 
         of = self.medians({depth: run(depth) for depth in depths})
-        print_head("layers", "decode, time per token", "of a layer more", "training, time per token", "of a layer more")
+        titles = ["layers", "decode, time per token", "of a layer more", "training, time per token", "of a layer more"]
+        print_head(*titles, "memory, training")
         before = None
         for depth in depths:
             now = [1e6 / of[depth]["decode 1"], 1e6 / of[depth]["train"]]
             more = [(b - a) / (depth - before[0]) for a, b in zip(before[1], now)] if before else None
             cells = [f"{now[0]:.0f} us", f"{more[0]:.0f} us" if more else "", f"{now[1]:.0f} us"]
-            print_row(str(depth), *cells, f"{more[1]:.0f} us" if more else "")
+            print_row(str(depth), *cells, f"{more[1]:.0f} us" if more else "", f"{of[depth]['MiB']:.0f} MiB")
             before = (depth, now)
 
     def queue(self):
@@ -128,12 +130,8 @@ class Bench:
                 command += ["--prompts", prompts, "--output", self.scratch / "responses.jsonl"]
                 command += ["--max-new-tokens", "4", "--temperature", "0", "--kv-memory-mb", "64"]
                 begin = time.monotonic()
-                words, quiet = list(map(str, command)), subprocess.DEVNULL
-                with subprocess.Popen(words, env=os.environ | self.threads, stdout=quiet, stderr=quiet) as job:
-                    _, job.returncode, used = os.wait4(job.pid, 0)
-                if job.returncode != 0:
-                    sys.exit(f"{' '.join(map(str, command))} failed")
-                return {"seconds": time.monotonic() - begin, "MiB": used.ru_maxrss / 1024}
+                _, memory = output_and_memory(command, self.threads)
+                return {"seconds": time.monotonic() - begin, "MiB": memory}
 
             return run
 

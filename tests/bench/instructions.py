@@ -9,7 +9,8 @@ Each job runs twice under callgrind, once with more to do; the difference is fre
 code is that for AVX2, whatever the processor, on one thread and one rank: the same program counts
 the same on every machine and under any load, but for a few calls of libraries. Another compiler
 makes other instructions, so it has records of its own. More than --margin percent above the record
-is an error. Exit code 77: no valgrind, or no record of this compiler.
+is an error, and as much below it one of the record. Exit code 77: no valgrind, or no record of this
+compiler.
 """
 
 import argparse
@@ -20,6 +21,7 @@ import shutil
 import subprocess
 import sys
 import tempfile
+from functools import partial
 from pathlib import Path
 
 from taper_tables import assignments, print_head, print_row
@@ -36,11 +38,12 @@ def generate(folder, more):
             "--max-new-tokens", 40 if more else 8, "--samples", 4, "--kv-memory-mb", 8]
 
 
-def score(folder, more):
+def score(folder, more, arithmetic="f32"):
     lines = folder / "tokens.jsonl"
     sequences = [[(7 * i + j) % 200 for i in range(96)] for j in range(4 if more else 1)]
     lines.write_text("".join(json.dumps({"tokens": tokens}) + "\n" for tokens in sequences))
-    return ["score", "--model", MODEL, "--input", lines, "--output", folder / "scores.jsonl"]
+    return ["score", "--model", MODEL, "--input", lines, "--output", folder / "scores.jsonl",
+            "--arithmetic", arithmetic]
 
 
 def train(folder, more):
@@ -65,7 +68,8 @@ def simulate(folder, more):
     return ["simulate", *assignments(settings)]
 
 
-JOBS = {"generate": generate, "score": score, "train": train, "sft": fine_tune, "simulate": simulate}
+JOBS = {"generate": generate, "score": score, "score in bf16": partial(score, arithmetic="bf16"),
+        "score in bf16-dot": partial(score, arithmetic="bf16-dot"), "train": train, "sft": fine_tune, "simulate": simulate}
 
 
 def count(taper, words):
@@ -100,7 +104,7 @@ def main():
     if not recorded and not options.renew:
         print(f"no instructions are recorded for {compiler}")
         return 77
-    too_many = []
+    others = []
     print_head("job", "million instructions", "recorded", "difference")
     for name in options.jobs:
         with tempfile.TemporaryDirectory() as scratch:
@@ -108,14 +112,14 @@ def main():
         now, then = many - few, recorded.get(name)
         change = 100 * (now / then - 1) if then else 0.0
         print_row(name, f"{now / 1e6:.1f}", f"{then / 1e6:.1f}" if then else "", f"{change:+.2f} %" if then else "")
-        if change > options.margin and not options.renew:
-            too_many.append(name)
+        if abs(change) > options.margin and not options.renew:
+            others.append(name)
         recorded[name] = now
     if options.renew:
         RECORD.write_text(json.dumps(records, indent=2) + "\n")
-    if too_many:
-        print(f"more instructions than recorded: {', '.join(too_many)}; if that is meant, --renew")
-    return 1 if too_many else 0
+    if others:
+        print(f"other numbers of instructions than recorded: {', '.join(others)}; if that is meant, --renew")
+    return 1 if others else 0
 
 
 if __name__ == "__main__":

@@ -8,6 +8,7 @@ import re
 import statistics
 import subprocess
 import sys
+import tempfile
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -56,6 +57,21 @@ def output_of(command, environment=None):
     if done.returncode != 0:
         sys.exit(f"{' '.join(words)} ended with code {done.returncode}:\n{done.stdout[-3000:]}{done.stderr[-3000:]}")
     return done.stdout
+
+
+def output_and_memory(command, environment=None):
+    """What a command prints, and the most resident memory of its process in MiB; ends this program as output_of does."""
+    words = list(map(str, command))
+    with tempfile.TemporaryFile("w+") as out, tempfile.TemporaryFile("w+") as errors:
+        with subprocess.Popen(words, env=os.environ | (environment or {}), stdout=out, stderr=errors) as job:
+            _, status, used = os.wait4(job.pid, 0)
+            job.returncode = os.waitstatus_to_exitcode(status)
+        out.seek(0)
+        errors.seek(0)
+        text = out.read()
+        if job.returncode != 0:
+            sys.exit(f"{' '.join(words)} ended with code {job.returncode}:\n{text[-3000:]}{errors.read()[-3000:]}")
+    return text, used.ru_maxrss / 1024
 
 
 def head_dim(config):
