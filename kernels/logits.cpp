@@ -55,9 +55,7 @@ void count_mass_levels(const E& exec, MatrixView<MassLevel, E> levels,
       task(masses.data(), &logits(r, begin), n, max(r));
       for (int i = 0; i < n; ++i) {
         const auto mass = static_cast<std::uint64_t>(masses[i]);
-        MassLevel& level = counted[kMassLevels - std::bit_width(mass)];
-        ++level.ids;
-        level.mass += masses[i];
+        counted[kMassLevels - std::bit_width(mass)] += {1, masses[i]};
       }
     }
     std::copy_n(counted.begin(), kMassLevels, &levels(r, 0));

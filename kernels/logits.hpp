@@ -34,6 +34,12 @@ void sum_weighted_logits(const E& exec, VectorView<std::int64_t, E> weighted,
 inline constexpr int kMassLevels = 41;
 struct MassLevel {
   std::int64_t ids = 0, mass = 0;  // their number, and the sum of their masses
+
+  constexpr MassLevel& operator+=(const MassLevel& other) {
+    ids += other.ids;
+    mass += other.mass;
+    return *this;
+  }
 };
 constexpr std::int64_t least_mass(int level) {
   return std::int64_t{1} << (kMassLevels - 1 - level);

@@ -142,10 +142,7 @@ void device_count_mass_levels(const E& exec, MatrixView<MassLevel, E> levels,
         team.team_barrier();
         team_for(team, kMassLevels, [&](const int j) {
           MassLevel sum{0, 0};
-          for (int t = 0; t < tables; ++t) {
-            sum.ids += counted[t * kMassLevels + j].ids;
-            sum.mass += counted[t * kMassLevels + j].mass;
-          }
+          for (int t = 0; t < tables; ++t) sum += counted[t * kMassLevels + j];
           levels(r, j) = sum;
         });
       });

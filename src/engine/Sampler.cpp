@@ -97,10 +97,7 @@ std::vector<std::vector<WeightedId>> heaviest_ids(const Exec& exec, const ModelP
     if (least[row] != kNone) continue;  // another sample is drawn from it
     std::array<MassLevel, kMassLevels> levels;
     for (int j = 0; j < kMassLevels; ++j)
-      for (std::size_t s = 0; s < shards; ++s) {
-        levels[j].ids += level_of(s, row, j).ids;
-        levels[j].mass += level_of(s, row, j).mass;
-      }
+      for (std::size_t s = 0; s < shards; ++s) levels[j] += level_of(s, row, j);
     const int kept = levels_to_keep(levels, l.mass[row], options);
     least[row] = least_mass(kept - 1);
     for (std::size_t s = 0; s < shards; ++s)

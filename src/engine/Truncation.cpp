@@ -14,16 +14,15 @@ int levels_to_keep(std::span<const MassLevel> levels, std::int64_t total,
   int level = 0;
   for (; level < static_cast<int>(levels.size()); ++level) {
     const double most = 2 * static_cast<double>(least_mass(level));  // of this level, all below it
+    const bool has_share =
+        options.top_p < 1.0f && static_cast<double>(above.mass) >=
+                                    static_cast<double>(options.top_p) * static_cast<double>(total);
+    const bool is_unlikely =
+        most <= static_cast<double>(options.min_p) * static_cast<double>(least_mass(0));
     const bool is_enough =
-        options.top_k > 0
-            ? above.ids >= options.top_k
-            : (options.top_p < 1.0f &&
-               static_cast<double>(above.mass) >=
-                   static_cast<double>(options.top_p) * static_cast<double>(total)) ||
-                  most <= static_cast<double>(options.min_p) * static_cast<double>(least_mass(0));
+        options.top_k > 0 ? above.ids >= options.top_k : has_share || is_unlikely;
     if (above.ids > 0 && is_enough) break;
-    above.ids += levels[level].ids;
-    above.mass += levels[level].mass;
+    above += levels[level];
   }
   return level;
 }
@@ -37,9 +36,11 @@ KeptIds truncate(std::vector<WeightedId> heaviest, std::int64_t total,
   const std::size_t limit =
       options.top_k > 0 ? std::min<std::size_t>(options.top_k, heaviest.size()) : heaviest.size();
   // Mass that top-k leaves; top-p is a share of it.
-  std::int64_t available = options.top_k > 0 ? 0 : total;
-  if (options.top_k > 0)
+  std::int64_t available = total;
+  if (options.top_k > 0) {
+    available = 0;
     for (std::size_t i = 0; i < limit; ++i) available += heaviest[i].mass;
+  }
   const double wanted = static_cast<double>(options.top_p) * static_cast<double>(available);
   const double least =
       static_cast<double>(options.min_p) * static_cast<double>(heaviest.front().mass);

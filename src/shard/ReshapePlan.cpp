@@ -22,14 +22,19 @@ std::vector<int> ranks_without(const Ownership& held, const Ownership& needed, s
   return ranks;
 }
 
+// The one that has sent least, the lowest of equal ones.
+int least_loaded(const std::vector<int>& ranks, std::map<int, std::int64_t>& sent) {
+  return *std::min_element(ranks.begin(), ranks.end(),
+                           [&](int a, int b) { return sent[a] < sent[b]; });
+}
+
 std::vector<PieceMove> direct_moves(const Ownership& held, const Ownership& needed,
                                     const std::vector<std::int64_t>& bytes, Range pieces) {
   std::vector<PieceMove> moves;
   std::map<int, std::int64_t> sent;  // bytes per sender so far
   for (int piece = pieces.begin; piece < pieces.end; ++piece) {
     for (const int to : ranks_without(held, needed, piece)) {
-      const int from = *std::min_element(held[piece].begin(), held[piece].end(),
-                                         [&](int a, int b) { return sent[a] < sent[b]; });
+      const int from = least_loaded(held[piece], sent);
       sent[from] += bytes[piece];
       moves.push_back({piece, from, to});
     }
@@ -72,8 +77,7 @@ RelayedMoves plan_relayed_moves(const Ownership& held, const Ownership& needed,
                      [&](int a, int b) { return relayed[a] > relayed[b]; });
     const int count = static_cast<int>(relays.size());
     for (int r = 0; r < count; ++r) {
-      const int from = *std::min_element(held[begin].begin(), held[begin].end(),
-                                         [&](int a, int b) { return sent[a] < sent[b]; });
+      const int from = least_loaded(held[begin], sent);
       const Range part = shard_range(end - begin, count, r);
       for (int piece = begin + part.begin; piece < begin + part.end; ++piece) {
         sent[from] += bytes[piece];

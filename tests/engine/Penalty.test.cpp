@@ -100,10 +100,7 @@ TEST_CASE("penalty, temperature and truncations make what transformers' processo
     count_mass_levels(exec, MatrixView<MassLevel, HostExec>(levels.data(), 1, kMassLevels), logits,
                       ConstFloatVector(&max, 1), ids);
     MassLevel all;
-    for (const MassLevel& level : levels) {
-      all.ids += level.ids;
-      all.mass += level.mass;
-    }
+    for (const MassLevel& level : levels) all += level;
     const std::int64_t total = all.mass, begin = 0, least = 1;
     std::vector<WeightedLogit> listed(static_cast<std::size_t>(all.ids));
     list_weighted_logits(exec, VectorView<WeightedLogit, HostExec>(listed.data(), listed.size()),

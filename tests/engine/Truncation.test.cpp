@@ -35,8 +35,7 @@ KeptIds cut(const Masses& masses, const SamplingOptions& o, bool by_levels = fal
     if (masses[id] == 0) continue;
     level_of[id] = 0;
     while (masses[id] < least_mass(level_of[id])) ++level_of[id];
-    ++levels[level_of[id]].ids;
-    levels[level_of[id]].mass += masses[id];
+    levels[level_of[id]] += {1, masses[id]};
   }
   const int kept = by_levels ? levels_to_keep(levels, sum(masses), o) : kMassLevels;
   std::vector<WeightedId> heaviest;

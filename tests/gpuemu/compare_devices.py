@@ -62,12 +62,17 @@ def write_small_model(directory):
         shutil.copy(ROOT / "data/model" / name, directory)
 
 
-def training(model, *settings):
-    """Words of a short run in which rewards, which random weights do not earn, are not all that moves the weights."""
+def training(*settings, run_file=()):
+    """Words of a short run."""
     sets = ["Training/Iterations=2", "Rollout/Prompts=2", "Rollout/Samples Per Prompt=2", "Rollout/Max New Tokens=12",
-            "Algorithm/Entropy Coefficient=0.05", "Optimizer/Learning Rate=1e-3", "Evaluation/Every=0",
-            "Checkpoint/Every=1", f"Model/Directory={model}", "Output/Directory=@/run", *settings]
-    return ["train", *(word for s in sets for word in ("--set", s))]
+            "Evaluation/Every=0", "Checkpoint/Every=1", "Output/Directory=@/run", *settings]
+    return ["train", *run_file, *(word for s in sets for word in ("--set", s))]
+
+
+def small_training(work, *settings):
+    """In which rewards, which random weights do not earn, are not all that moves the weights."""
+    return training(f"Model/Directory={work / 'small'}", "Algorithm/Entropy Coefficient=0.05",
+                    "Optimizer/Learning Rate=1e-3", *settings)
 
 
 def write_inputs(work):
@@ -144,16 +149,14 @@ def cases(work, with_training):
         yield f"sft-{model}-1x2-shared", 2, [*sft, "--set", "Training/Tensor Parallel=1"]  # all goes through the host
         yield f"sft-{model}-1x3", 3, [*sft, "--set", "Training/Tensor Parallel=1"]  # weights are passed on
     if with_training:
-        sets = ["Model/Arithmetic=f32", "Training/Iterations=2", "Rollout/Prompts=2", "Rollout/Samples Per Prompt=2", "Rollout/Max New Tokens=12",
-                "Evaluation/Every=0", "Checkpoint/Every=1", "Output/Directory=@/run"]
-        train = ["train", "data/quickstart.yaml", *(word for s in sets for word in ("--set", s))]
+        train = training("Model/Arithmetic=f32", run_file=["data/quickstart.yaml"])
         yield "train", 1, train
         yield "train-offload", 1, [*train, "--set", "Algorithm/KL Coefficient=0.01", "--set", "Training/Offload Reference=true",
                                    "--set", "Optimizer/Offload=all"]
         for rollout, tp in ((1, 1), (1, 2), (2, 1)):
             yield f"train-{rollout}-{tp}", 2, [*train, "--set", f"Rollout/Tensor Parallel={rollout}",
                                                "--set", f"Training/Tensor Parallel={tp}"]
-        ppo = training(work / "small", "Model/Arithmetic=f32", "Algorithm/Preset=ppo", "Critic/Warmup Iterations=0")
+        ppo = small_training(work, "Model/Arithmetic=f32", "Algorithm/Preset=ppo", "Critic/Warmup Iterations=0")
         yield "train-ppo", 1, ppo
         yield "train-ppo-placed", 2, [*ppo, "--set", "Placement/Strategy=separation"]
 
@@ -161,7 +164,7 @@ def cases(work, with_training):
 def bf16_cases(work, with_training):
     """(name, ranks, words); all but the score leave what the first of a model leaves."""
     if with_training:
-        train = training(work / "small", "Model/Arithmetic=bf16")
+        train = small_training(work, "Model/Arithmetic=bf16")
         yield "train_bf16-small", 1, train
         for rollout, tp in ((1, 1), (1, 2), (2, 1)):
             yield f"train_bf16-small-{rollout}-{tp}", 2, [*train, "--set", f"Rollout/Tensor Parallel={rollout}",

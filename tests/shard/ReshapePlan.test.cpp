@@ -40,6 +40,19 @@ struct KvMerge {
   }
 };
 
+// One more piece, with a holder; of the other ranks one in `held_by` holds it, of all ranks one in
+// `needed_by` needs it.
+void draw_piece(RandomStream& random, int ranks, std::uint64_t held_by, std::uint64_t needed_by,
+                Ownership& held, Ownership& needed) {
+  held.push_back({static_cast<int>(random.below(static_cast<std::uint64_t>(ranks)))});
+  needed.emplace_back();
+  for (int rank = 0; rank < ranks; ++rank) {
+    if (rank != held.back().front() && random.below(held_by) == 0) held.back().push_back(rank);
+    if (random.below(needed_by) == 0) needed.back().push_back(rank);
+  }
+  std::sort(held.back().begin(), held.back().end());
+}
+
 }  // namespace
 
 TEST_CASE("needed minus held, ordered by piece, then receiver") {
@@ -75,13 +88,7 @@ TEST_CASE("plans of random ownerships are complete and minimal") {
     std::vector<std::int64_t> bytes;
     std::set<std::pair<int, int>> missing;  // (piece, rank)
     for (int piece = 0; piece < pieces; ++piece) {
-      held.push_back({static_cast<int>(random.below(static_cast<std::uint64_t>(ranks)))});
-      needed.emplace_back();
-      for (int rank = 0; rank < ranks; ++rank) {
-        if (rank != held.back().front() && random.below(4) == 0) held.back().push_back(rank);
-        if (random.below(3) == 0) needed.back().push_back(rank);
-      }
-      std::sort(held.back().begin(), held.back().end());
+      draw_piece(random, ranks, 4, 3, held, needed);
       for (const int rank : needed.back()) {
         if (!std::binary_search(held.back().begin(), held.back().end(), rank)) {
           missing.insert({piece, rank});
@@ -114,13 +121,7 @@ TEST_CASE("relayed moves bring everything, in two steps, from ranks that have it
         needed.push_back(needed.back());
         continue;
       }
-      held.push_back({static_cast<int>(random.below(static_cast<std::uint64_t>(ranks)))});
-      needed.emplace_back();
-      for (int rank = 0; rank < ranks; ++rank) {
-        if (rank != held.back().front() && random.below(6) == 0) held.back().push_back(rank);
-        if (random.below(2) == 0) needed.back().push_back(rank);
-      }
-      std::sort(held.back().begin(), held.back().end());
+      draw_piece(random, ranks, 6, 2, held, needed);
     }
     const std::vector<std::int64_t> bytes(held.size(), 8);
     const Range some{static_cast<int>(random.below(3)) % pieces, pieces};
