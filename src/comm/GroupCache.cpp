@@ -10,6 +10,7 @@
 #if defined(TAPER_CUDA)
 #include "comm/Collectives.hpp"
 #include "comm/nccl/Communicator.hpp"
+#include "comm/nccl/Transport.hpp"
 #include "comm/peers/Windows.hpp"
 #endif
 
@@ -92,14 +93,19 @@ GroupCache::GroupCache(Group whole, RankLists rank_lists) : all_ranks_(whole.wor
 }
 
 #if defined(TAPER_CUDA)
-std::string GroupCache::connect_devices() {
+std::string GroupCache::connect_devices(std::shared_ptr<const nccl::Communicator> all) {
   Group& whole = groups_.at(all_ranks_);
-  const auto all = nccl::Communicator::create(whole);
   whole.connect(all);
+  nccl::warm_up(whole);
   for (const auto& round : rounds_) {
     const auto [list, key] = place_in(round, whole.rank());
-    auto devices = all->split(list < 0 ? nccl::Communicator::kNone : list, key);
-    if (list >= 0) groups_.at(round[list]).connect(std::move(devices));
+    if (list < 0) {
+      all->split(nccl::Communicator::kNone, key, 0);
+      continue;
+    }
+    Group& group = groups_.at(round[list]);
+    group.connect(all->split(list, key, group.size()));
+    nccl::warm_up(group);
   }
   const std::vector<int> host = Group::of_node(whole).world_ranks();
   const auto is_on_host = [&](int rank) { return index_of(host, rank) >= 0; };

@@ -76,9 +76,9 @@ Progress::View Progress::read() const {
   return view;
 }
 
-void Progress::watch(const void* who, Question question) {
+void Progress::watch(const void* who, Question question, std::function<void()> abandon) {
   const std::lock_guard lock(watched_mutex_);
-  watched_[who] = std::move(question);
+  watched_[who] = {std::move(question), std::move(abandon)};
 }
 
 void Progress::unwatch(const void* who) {
@@ -88,9 +88,14 @@ void Progress::unwatch(const void* who) {
 
 std::string Progress::watched_problem(double hang_seconds) const {
   const std::lock_guard lock(watched_mutex_);
-  for (const auto& [who, question] : watched_)
-    if (std::string problem = question(hang_seconds); !problem.empty()) return problem;
+  for (const auto& [who, watched] : watched_)
+    if (std::string problem = watched.question(hang_seconds); !problem.empty()) return problem;
   return "";
+}
+
+void Progress::abandon_watched() const {
+  const std::lock_guard lock(watched_mutex_);
+  for (const auto& [who, watched] : watched_) watched.abandon();
 }
 
 std::string to_string(const Progress::View& view) {

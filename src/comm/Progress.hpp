@@ -53,9 +53,11 @@ class Progress {
   // failed outside of the calls of this process, which the text tells (empty: nothing). `who` names
   // the question.
   using Question = std::function<std::string(double hang_seconds)>;
-  void watch(const void* who, Question question);
+  // `abandon` ends what does not end, for a process that does.
+  void watch(const void* who, Question question, std::function<void()> abandon);
   void unwatch(const void* who);
   std::string watched_problem(double hang_seconds) const;
+  void abandon_watched() const;
 
  private:
   void touch() noexcept;
@@ -72,7 +74,11 @@ class Progress {
   std::int64_t working_since_ns_;         // the last collective, or change of phase
   std::int64_t inside_ns_ = 0;
   mutable std::mutex watched_mutex_;
-  std::map<const void*, Question> watched_;
+  struct Watched {
+    Question question;
+    std::function<void()> abandon;
+  };
+  std::map<const void*, Watched> watched_;
 };
 
 // A phase within another one, for as long as the scope lives.

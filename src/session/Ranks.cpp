@@ -37,9 +37,13 @@ Ranks::Ranks(const Ranks& parent, const DivisorChain& chain, GroupCache groups, 
 Ranks Ranks::block(int first, int size, const std::vector<int>& tp_degrees) const {
   const DivisorChain its_chain = chain_with(size, tp_degrees);
   Group its_world = Group::block(world().comm(), first, size, world().options());
+  GroupCache its_groups = GroupCache::for_chain(std::move(its_world), its_chain);
+#if defined(TAPER_CUDA)
+  if (world().connects_devices())
+    its_groups.connect_devices(world().devices()->split(first, rank() - first, size));
+#endif
   const auto begin = hosts.ranks.begin() + first;
-  return Ranks(*this, its_chain, GroupCache::for_chain(std::move(its_world), its_chain),
-               HostMap{{begin, begin + size}});
+  return Ranks(*this, its_chain, std::move(its_groups), HostMap{{begin, begin + size}});
 }
 
 #if defined(TAPER_CUDA)
@@ -50,7 +54,7 @@ std::string Ranks::connect_devices() {
   if (const std::string problem = nccl::problem(world()); !problem.empty())
     return "data between GPUs pass through the host, which is slow, because NCCL cannot be used (" +
            problem + ")";
-  const std::string problem = groups.connect_devices();
+  const std::string problem = groups.connect_devices(nccl::Communicator::create(world()));
   return "data between GPUs: NCCL " + nccl::version() +
          (problem.empty() ? ""
                           : "; small sums go through it, too, which is slower, because one kernel "

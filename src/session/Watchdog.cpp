@@ -78,6 +78,7 @@ void Watchdog::give_up(const std::string& why, const Progress::View& view) const
   }
   if (options_.on_report) options_.on_report(report.str());
   std::this_thread::sleep_for(std::chrono::duration<double>(options_.grace_seconds));
+  progress_.abandon_watched();
   // No destructors and no MPI_Finalize: the main thread is inside MPI.
   ::_exit(static_cast<int>(ExitCode::kFailure));
 }

@@ -96,7 +96,7 @@ TEST_CASE("GPUs of all groups exchange data") {
   GroupCache groups = GroupCache::for_chain(MPI_COMM_WORLD, chain, options);
   CHECK(groups.world().devices() == nullptr);
   REQUIRE(nccl::problem(groups.world()).empty());
-  groups.connect_devices();
+  groups.connect_devices(nccl::Communicator::create(groups.world()));
   for (const int degree : chain.degrees())
     for (const Group* group : {&groups.tp_group(degree), &groups.dp_group(degree)})
       if (!group->is_null()) check_exchanges(*group);

@@ -60,9 +60,15 @@ TEST_CASE("the time since the last change starts again with every change") {
 TEST_CASE("what is watched is asked until it is no longer watched") {
   Progress progress;
   CHECK(progress.watched_problem(1.0).empty());
-  progress.watch(&progress, [](double seconds) { return seconds > 5.0 ? "late" : ""; });
+  int abandoned = 0;
+  progress.watch(
+      &progress, [](double seconds) { return seconds > 5.0 ? "late" : ""; }, [&] { ++abandoned; });
   CHECK(progress.watched_problem(1.0).empty());
   CHECK(progress.watched_problem(6.0) == "late");
+  progress.abandon_watched();
+  CHECK(abandoned == 1);
   progress.unwatch(&progress);
   CHECK(progress.watched_problem(6.0).empty());
+  progress.abandon_watched();
+  CHECK(abandoned == 1);
 }

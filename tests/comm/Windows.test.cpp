@@ -11,6 +11,7 @@
 
 #include "comm/Collectives.hpp"
 #include "comm/GroupCache.hpp"
+#include "comm/nccl/Communicator.hpp"
 
 using namespace taper;
 
@@ -55,7 +56,7 @@ TEST_CASE("tensor-parallel groups of a host have windows once their GPUs are con
   MPI_Comm_size(MPI_COMM_WORLD, &ranks);
   const DivisorChain chain = DivisorChain::of(ranks);
   GroupCache groups = GroupCache::for_chain(MPI_COMM_WORLD, chain);
-  CHECK(groups.connect_devices().empty());
+  CHECK(groups.connect_devices(nccl::Communicator::create(groups.world())).empty());
   for (const int degree : chain.degrees())
     CHECK((groups.tp_group(degree).windows() != nullptr) == (degree > 1));
 }

@@ -11,6 +11,9 @@
 #include <optional>
 
 #include "comm/Collectives.hpp"
+#if defined(TAPER_CUDA)
+#include "comm/nccl/Communicator.hpp"
+#endif
 #include "engine/EngineRun.hpp"
 #include "reshape/Reshaper.hpp"
 #include "support/ShareOut.hpp"
@@ -37,7 +40,8 @@ struct Fleet {
         groups(GroupCache::for_chain(MPI_COMM_WORLD, chain, group_options)),
         model(name, groups.tp_group(smallest), type, {.precision = precision}) {
 #if defined(TAPER_CUDA)
-    if (std::getenv("TAPER_TEST_NCCL") != nullptr) groups.connect_devices();  // a GPU per rank
+    if (std::getenv("TAPER_TEST_NCCL") != nullptr)  // a GPU per rank
+      groups.connect_devices(nccl::Communicator::create(groups.world()));
 #endif
     for (const int tp : chain.degrees()) {
       if (tp < smallest) continue;

@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "base/Error.hpp"
+#include "base/Log.hpp"
 #include "comm/Collectives.hpp"
 #include "comm/GroupCache.hpp"
 #include "comm/MpiCall.hpp"
@@ -64,7 +65,14 @@ int run(const std::string& fault, int argc, char** argv) {
   }
   const Group world = Group::world(MPI_COMM_WORLD, options);
   if (fault == "watched") {
-    progress.watch(&world, [](double) { return "NCCL reports: remote error"; });
+    progress.watch(
+        &world, [](double) { return "NCCL reports: remote error"; },
+        [] { log_line(LogLevel::kError, "abandoned"); });
+    for (;;) ::pause();
+  }
+  if (fault == "watched-for-ever") {  // what is abandoned does not end either
+    progress.watch(
+        &world, [](double) { return "NCCL reports: remote error"; }, [] { ::pause(); });
     for (;;) ::pause();
   }
   if (fault == "skip-collective") {

@@ -20,13 +20,21 @@ std::int64_t now_ns() {
   return std::chrono::steady_clock::now().time_since_epoch().count();
 }
 
-void require_cuda(cudaError_t code, const char* call) {
-  TAPER_VALIDATE(code == cudaSuccess, call << " failed: " << cudaGetErrorString(code));
-}
-
 // Tells the watchdog, if there is one.
 std::unique_ptr<LibraryWait> wait_for(const char* call, Progress* progress, int ranks) {
   return progress == nullptr ? nullptr : std::make_unique<LibraryWait>(*progress, call, ranks);
+}
+
+// Throws Error unless `comm` is what `call` was asked for.
+void require_place(ncclComm_t comm, int ranks, int rank, const char* call) {
+  int has = 0, is = 0;
+  require(library().count(comm, &has), "ncclCommCount");
+  require(library().user_rank(comm, &is), "ncclCommUserRank");
+  if (has != ranks || is != rank)
+    TAPER_FAIL(ExitCode::kFailure, call << " made this rank number " << is << " of " << has
+                                        << " where it is number " << rank << " of " << ranks
+                                        << ": ranks disagree about their groups, or NCCL is at "
+                                           "fault (NCCL_DEBUG=INFO in the environment says more)");
 }
 
 }  // namespace
@@ -54,24 +62,27 @@ std::shared_ptr<Communicator> Communicator::create(const Group& world) {
   ncclComm_t comm = nullptr;
   const auto wait = wait_for("ncclCommInitRank", world.progress(), world.size());
   require(library().init_rank(&comm, world.size(), id, world.rank(), &config), "ncclCommInitRank");
+  require_place(comm, world.size(), world.rank(), "ncclCommInitRank");
   return std::shared_ptr<Communicator>(new Communicator(comm, world.progress()));
 }
 
-std::shared_ptr<Communicator> Communicator::split(int color, int key) const {
+std::shared_ptr<const Communicator> Communicator::split(int color, int key, int ranks) const {
   ncclConfig_t config = NCCL_CONFIG_INITIALIZER;
   config.splitShare = 1;
   ncclComm_t part = nullptr;
   const auto wait = wait_for("ncclCommSplit", progress_, 0);
   require(library().split(comm_, color == kNone ? NCCL_SPLIT_NOCOLOR : color, key, &part, &config),
           "ncclCommSplit");
-  return part == nullptr ? nullptr
-                         : std::shared_ptr<Communicator>(new Communicator(part, progress_));
+  if (part == nullptr) return nullptr;
+  require_place(part, ranks, key, "ncclCommSplit");
+  return std::shared_ptr<const Communicator>(new Communicator(part, progress_));
 }
 
 Communicator::Communicator(ncclComm* comm, Progress* progress) : comm_(comm), progress_(progress) {
   require_cuda(cudaEventCreateWithFlags(&last_, cudaEventDisableTiming), "cudaEventCreate");
   if (progress_ != nullptr)
-    progress_->watch(this, [this](double hang_seconds) { return problem(hang_seconds); });
+    progress_->watch(
+        this, [this](double hang_seconds) { return problem(hang_seconds); }, [this] { abandon(); });
 }
 
 // While an exception flies the other ranks will not come.
@@ -80,6 +91,11 @@ Communicator::~Communicator() {
   if (std::uncaught_exceptions() > 0) return;
   library().destroy(comm_);
   cudaEventDestroy(last_);
+}
+
+void Communicator::abandon() const {
+  mutex_.lock();  // for good: the next mark() waits
+  library().abort(comm_);
 }
 
 void Communicator::mark(CUstream_st* stream) const {

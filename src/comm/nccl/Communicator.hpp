@@ -32,10 +32,10 @@ class Communicator {
   // Of all ranks of `world`. Throws Error if NCCL fails. Collective over `world`.
   static std::shared_ptr<Communicator> create(const Group& world);
 
-  // The ranks that give the same color, in the order of their keys; null for kNone. Collective over
-  // this one.
+  // The `ranks` ranks that give the same color, whose keys are their numbers among them; null for
+  // kNone. Throws Error if NCCL fails, or makes another one. Collective over this one.
   static constexpr int kNone = -1;
-  std::shared_ptr<Communicator> split(int color, int key) const;
+  std::shared_ptr<const Communicator> split(int color, int key, int ranks) const;
 
   Communicator(const Communicator&) = delete;
   Communicator& operator=(const Communicator&) = delete;
@@ -49,6 +49,9 @@ class Communicator {
   Communicator(ncclComm* comm, Progress* progress);
   // What the watchdog is to report; empty: nothing.
   std::string problem(double hang_seconds) const;
+  // Ends what its GPU waits for, before the process ends. The main thread, which then gets results
+  // that are not, stops where it is.
+  void abandon() const;
 
   ncclComm* comm_;
   Progress* progress_;

@@ -27,7 +27,10 @@ Library load() {
   find(l.get_unique_id, "ncclGetUniqueId");
   find(l.init_rank, "ncclCommInitRankConfig");
   find(l.split, "ncclCommSplit");
+  find(l.count, "ncclCommCount");
+  find(l.user_rank, "ncclCommUserRank");
   find(l.destroy, "ncclCommDestroy");
+  find(l.abort, "ncclCommAbort");
   find(l.get_async_error, "ncclCommGetAsyncError");
   find(l.all_reduce, "ncclAllReduce");
   find(l.all_gather, "ncclAllGather");
@@ -58,6 +61,11 @@ void require(ncclResult_t result, const char* call) {
     TAPER_FAIL(ExitCode::kFailure, call << " failed: " << library().get_error_string(result)
                                         << " (NCCL_DEBUG=INFO in the environment says more; "
                                            "doc/troubleshooting.md#gpus-and-nccl)");
+}
+
+void require_cuda(cudaError_t result, const char* call) {
+  if (result != cudaSuccess)
+    TAPER_FAIL(ExitCode::kFailure, call << " failed: " << cudaGetErrorString(result));
 }
 
 }  // namespace taper::nccl

@@ -16,7 +16,10 @@ struct Library {
   decltype(&ncclGetUniqueId) get_unique_id;
   decltype(&ncclCommInitRankConfig) init_rank;
   decltype(&ncclCommSplit) split;
+  decltype(&ncclCommCount) count;
+  decltype(&ncclCommUserRank) user_rank;
   decltype(&ncclCommDestroy) destroy;
+  decltype(&ncclCommAbort) abort;
   decltype(&ncclCommGetAsyncError) get_async_error;
   decltype(&ncclAllReduce) all_reduce;
   decltype(&ncclAllGather) all_gather;
@@ -32,7 +35,8 @@ const Library& library();
 
 std::string version_text(int version);
 
-// Throws Error that names the call unless it succeeded.
+// Throw Error that names the call unless it succeeded.
 void require(ncclResult_t result, const char* call);
+void require_cuda(cudaError_t result, const char* call);
 
 }  // namespace taper::nccl

@@ -1,7 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "comm/nccl/Transport.hpp"
 
+#include <cuda_runtime_api.h>
+
 #include <algorithm>
+#include <memory>
 #include <numeric>
 #include <vector>
 
@@ -89,6 +92,20 @@ void all_reduce_max(const Group& group, CUstream_st* stream, float* data, std::i
                                  comm, stream),
             "ncclAllReduce");
   });
+}
+
+void warm_up(const Group& group) {
+  const auto n = static_cast<std::size_t>(group.size());
+  void* p = nullptr;
+  require_cuda(cudaMalloc(&p, 2 * n * sizeof(float)), "cudaMalloc");
+  const std::unique_ptr<void, cudaError_t (*)(void*)> memory(p, cudaFree);
+  float *const in = static_cast<float*>(p), *const out = in + n;
+  require_cuda(cudaMemset(p, 0, 2 * n * sizeof(float)), "cudaMemset");
+  const std::vector<std::int64_t> ones(n, 1);
+  all_gather_v(group, nullptr, out, in, ones);
+  all_to_all_v(group, nullptr, out, ones, in, ones);
+  all_reduce_max(group, nullptr, out, 1);
+  require_cuda(cudaStreamSynchronize(nullptr), "cudaStreamSynchronize");
 }
 
 }  // namespace taper::nccl

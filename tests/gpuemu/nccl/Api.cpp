@@ -6,9 +6,13 @@
 // ranks hangs, as with NCCL.
 //
 //   GPUEMU_NCCL_FAULT=rank:number:kind   the operation of that number (from 1) of a rank fails:
-//     error  its call returns an error
-//     later  it is reported by ncclCommGetAsyncError, and the operation never ends
-//     stuck  it never ends
+//     error     its call returns an error
+//     later     it is reported by ncclCommGetAsyncError, and the operation never ends
+//     stuck     it never ends
+//     unending  nor does ncclCommAbort
+//     killed    the process dies
+//     recorded  counts launches of recorded groups of operations: that one never ends
+//     split     counts ncclCommSplit: the new communicator has a rank too many
 #include <cuda_runtime_api.h>
 #include <nccl.h>
 #include <sched.h>
@@ -16,12 +20,14 @@
 
 #include <algorithm>
 #include <atomic>
+#include <csignal>
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
 #include <list>
 #include <memory>
 #include <stdexcept>
+#include <string>
 #include <vector>
 
 #include "gpuemu/nccl/Mailboxes.hpp"
@@ -33,6 +39,7 @@ struct ncclComm {
   std::string name;
   std::unique_ptr<Mailboxes> mail;
   int splits = 0;
+  int missing = 0;  // ranks that it claims to have beside those in `mail`
   std::atomic<ncclResult_t> state{ncclSuccess};
 };
 
@@ -54,23 +61,39 @@ int depth = 0;  // of ncclGroupStart
 
 struct Fault {
   int rank = -1, number = 0;
-  char kind[16] = "";
+  std::string kind;
 };
 Fault fault_of_environment() {
   Fault f;
+  char kind[16] = "";
   if (const char* text = std::getenv("GPUEMU_NCCL_FAULT"))
-    std::sscanf(text, "%d:%d:%15s", &f.rank, &f.number, f.kind);
+    std::sscanf(text, "%d:%d:%15s", &f.rank, &f.number, kind);
+  f.kind = kind;
   return f;
+}
+const Fault fault = fault_of_environment();
+int job_rank = -1;  // in the communicator that was made first
+
+// Counts what the fault is about, and tells whether this one goes wrong. `kind`: of faults that
+// strike it alone; empty: all others.
+bool strikes(const char* kind) {
+  static int number = 0;
+  const bool is_special = fault.kind == "recorded" || fault.kind == "split";
+  if (fault.rank != job_rank || (is_special ? fault.kind != kind : *kind != '\0')) return false;
+  return ++number == fault.number;
+}
+
+[[noreturn]] void never_end() {
+  for (;;) ::sleep(1);
 }
 
 // Counts an operation; an error if it is the one that goes wrong.
 ncclResult_t begin(ncclComm* comm) {
-  static const Fault fault = fault_of_environment();
-  static int number = 0;
-  if (fault.rank != comm->mail->rank() || ++number != fault.number) return ncclSuccess;
-  if (std::strcmp(fault.kind, "error") == 0) return ncclRemoteError;
-  if (std::strcmp(fault.kind, "later") == 0) comm->state = ncclRemoteError;
-  for (;;) ::sleep(1);
+  if (!strikes("")) return ncclSuccess;
+  if (fault.kind == "error") return ncclRemoteError;
+  if (fault.kind == "killed") std::raise(SIGKILL);
+  if (fault.kind == "later") comm->state = ncclRemoteError;
+  never_end();
 }
 
 std::size_t size_of(ncclDataType_t type) {
@@ -141,6 +164,7 @@ bool carry(std::vector<Message>& messages, const Copy& copy) {
 
 // A group of messages in a graph.
 void run_recorded(void* data) {
+  if (strikes("recorded")) never_end();
   carry(*static_cast<std::vector<Message>*>(data),
         [](void* to, const void* from, const Message& m) {
           cudaGpuemuCopy(to, from, m.bytes.size());
@@ -211,6 +235,7 @@ ncclResult_t ncclGetUniqueId(ncclUniqueId* id) {
 }
 ncclResult_t ncclCommInitRankConfig(ncclComm_t* comm, int ranks, ncclUniqueId id, int rank,
                                     ncclConfig_t*) {
+  if (job_rank < 0) job_rank = rank;
   return guarded([&] {
     auto made = std::make_unique<ncclComm>();
     made->name = reinterpret_cast<const char*>(&id);  // of ncclGetUniqueId
@@ -240,12 +265,26 @@ ncclResult_t ncclCommSplit(ncclComm_t comm, int color, int key, ncclComm_t* part
     auto made = std::make_unique<ncclComm>();
     made->name = name;
     made->mail = std::make_unique<Mailboxes>(name, members, before);
+    made->missing = strikes("split") ? 1 : 0;
     *part = made.release();
     return ncclSuccess;
   });
 }
+ncclResult_t ncclCommCount(const ncclComm_t comm, int* ranks) {
+  *ranks = comm->mail->ranks() + comm->missing;
+  return ncclSuccess;
+}
+ncclResult_t ncclCommUserRank(const ncclComm_t comm, int* rank) {
+  *rank = comm->mail->rank();
+  return ncclSuccess;
+}
 ncclResult_t ncclCommDestroy(ncclComm_t comm) {
   delete comm;
+  return ncclSuccess;
+}
+// What waits for others goes on waiting: the process is about to end.
+ncclResult_t ncclCommAbort(ncclComm_t) {
+  if (fault.kind == "unending") never_end();
   return ncclSuccess;
 }
 ncclResult_t ncclCommGetAsyncError(ncclComm_t comm, ncclResult_t* state) {
