@@ -32,9 +32,9 @@ void report_speed(const SampleSet& samples, double seconds, int ranks) {
 
 // Of one generation, as run.h5 has it of an iteration.
 void write_record(const std::string& record, const GenerateOptions& options,
-                  const GenerationReport& report, int ranks) {
+                  const GenerationReport& report, const Ranks& ranks) {
   RunFile file(record);
-  file.set_machine("ranks", std::to_string(ranks));
+  file.set_machine(run_facts(ranks));
   add_generations(file, 1, options, {&report, 1});
   file.add_metrics(1, generation_metrics(options, {&report, 1}));
   file.save();
@@ -91,7 +91,7 @@ int run_generate(int argc, char** argv) {
   if (options.mode != PlannerMode::kStatic) TAPER_INFO(summary(job.report()));
   report_drafts(options, job.report());
   if (ranks.rank() == 0 && !record_file.empty())
-    write_record(record_file, options, job.report(), ranks.size());
+    write_record(record_file, options, job.report(), ranks);
   TAPER_INFO("completed: " << count_text(samples.size(), "response") << ", results in "
                            << path_text(output)
                            << (record_file.empty() ? "" : " and " + path_text(record_file)));

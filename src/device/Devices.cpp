@@ -4,8 +4,11 @@
 #include <algorithm>
 #include <array>
 #include <cstdlib>
+#include <map>
+#include <utility>
 
 #include "base/Error.hpp"
+#include "base/Text.hpp"
 
 namespace taper {
 namespace {
@@ -24,8 +27,7 @@ std::string visibility_text() {
 
 }  // namespace
 
-int choose_device(const VisibleDevices& visible, int rank_on_host, int ranks_on_host,
-                  int built_for) {
+int choose_device(const VisibleDevices& visible, int rank_on_host, int built_for) {
   TAPER_VALIDATE(!visible.list.empty(),
                  "this program computes on GPUs, and this rank sees none ("
                      << (visible.problem.empty() ? "" : visible.problem + "; ") << visibility_text()
@@ -51,12 +53,36 @@ int choose_device(const VisibleDevices& visible, int rank_on_host, int ranks_on_
                                          << " takes no programs (its compute mode is "
                                             "'prohibited'); use another GPU, or have the mode set "
                                             "to 'default' (nvidia-smi -c 0)");
-  TAPER_VALIDATE(!device.exclusive || ranks_on_host <= count || count == 1,
-                 to_string(device) << " takes one program at a time (its compute mode is "
-                                      "'exclusive'), but "
-                                   << ranks_on_host << " ranks share " << count
-                                   << " GPUs of this host; start as many ranks as GPUs");
   return chosen;
+}
+
+std::string problem_of(const std::vector<DeviceUse>& ranks) {
+  std::map<std::pair<std::string, std::string>, std::size_t> first_of;  // (host, bus)
+  for (std::size_t r = 0; r < ranks.size(); ++r) {
+    const DeviceUse &mine = ranks[r], &one = ranks.front();
+    if (mine.device.capability != one.device.capability)
+      return "rank 0 uses " + to_string(one.device) + " of compute capability " +
+             capability_text(one.device.capability) + ", rank " + std::to_string(r) + " " +
+             to_string(mine.device) + " of " + capability_text(mine.device.capability) +
+             ", whose tensor cores need not add alike: results would depend on the rank; use GPUs "
+             "of one kind";
+    const auto [found, is_new] = first_of.try_emplace({mine.host, mine.device.bus}, r);
+    if (is_new) continue;
+    const DeviceUse& other = ranks[found->second];
+    const std::string who = "ranks " + std::to_string(found->second) + " and " + std::to_string(r) +
+                            " would both use " + to_string(mine.device) + " of " + mine.host;
+    if (mine.device.exclusive)
+      return who +
+             ", which takes one program at a time (its compute mode is 'exclusive'); start "
+             "as many ranks as GPUs on a host, or have the mode set to 'default' "
+             "(nvidia-smi -c 0)";
+    if (mine.seen != other.seen)
+      return who + ", because they see different GPUs (" + join(other.seen, ", ") + "; and " +
+             join(mine.seen, ", ") +
+             "); let the batch system show all GPUs of a host to each of its ranks, or another "
+             "one to each (Slurm: --gpus-per-node, --gpus-per-task)";
+  }
+  return "";
 }
 
 std::string to_string(const Device& device) {

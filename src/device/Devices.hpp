@@ -5,6 +5,7 @@
 
 #include <cstdint>
 #include <string>
+#include <tuple>
 #include <vector>
 
 namespace taper {
@@ -15,6 +16,11 @@ struct Device {
   std::string bus;     // address on its host: two ranks with the same one share a GPU
   int capability = 0;  // compute capability, 90 for 9.0
   bool prohibited = false, exclusive = false;  // compute mode
+
+  template <class Self>
+  static auto fields(Self& self) {
+    return std::tie(self.name, self.bus, self.capability, self.prohibited, self.exclusive);
+  }
 };
 
 // The devices that a process sees.
@@ -28,8 +34,24 @@ struct VisibleDevices {
 // each rank its own, that is the only one. `built_for`: the compute capability of the program.
 // Throws Error if there is none or it cannot be used, also if the sums of its tensor cores are not
 // known (kernels/canonical/tensor_core.hpp).
-int choose_device(const VisibleDevices& visible, int rank_on_host, int ranks_on_host,
-                  int built_for);
+int choose_device(const VisibleDevices& visible, int rank_on_host, int built_for);
+
+// The device that a rank of a job uses.
+struct DeviceUse {
+  std::string host;
+  Device device;
+  std::vector<std::string> seen;  // buses of all that the rank sees
+
+  template <class Self>
+  static auto fields(Self& self) {
+    return std::tie(self.host, self.device, self.seen);
+  }
+};
+
+// Why ranks, in their order, cannot use these devices in one job; empty if they can. Ranks may
+// share a device, but not one that takes a single program, nor because they see different ones of
+// their host; and all compute alike.
+std::string problem_of(const std::vector<DeviceUse>& ranks);
 
 // Bytes of the memory of the device in use that are taken, by any program; 0 in builds for CPUs.
 std::int64_t device_memory_taken();
@@ -39,7 +61,7 @@ std::int64_t device_memory_taken();
 VisibleDevices visible_devices();
 // Name and bus of the one that this process uses; empty if it can use none.
 std::string device_in_use();
-// Bytes of its memory that nobody has taken.
+// Bytes of its memory that nobody has taken, less a little that the driver takes later.
 std::int64_t device_memory_left();
 // The compute capability that this program was built for.
 int built_for();

@@ -70,6 +70,11 @@ RunFile::RunFile(std::filesystem::path path)
     : path_(std::move(path)),
       created_(utc_text()),
       claimed_{"/config", "/build", "/machine", "/rollout/step"} {
+  set_machine({});
+}
+
+void RunFile::set_machine(std::map<std::string, std::string> facts) {
+  machine_ = std::move(facts);
   machine_["host"] = host_name();
   machine_["hardware_threads"] = std::to_string(std::thread::hardware_concurrency());
 }
@@ -283,8 +288,7 @@ void RunFile::load_table(const Hdf5File& file, const std::string& group, detail:
 void RunFile::load_records(const Hdf5File& file, const std::string& group, RecordRows& rows) {
   if (!file.exists(group + "/step")) return;
   const auto steps = read_steps(file, group);
-  const auto ranks = machine_.find("ranks");
-  const int known = ranks == machine_.end() ? 0 : std::atoi(ranks->second.c_str());
+  const int known = std::atoi(machine("ranks").c_str());
   std::map<std::string, RecordColumn> columns;
   for (const auto& name : load_columns(file, group)) {
     const std::string dataset = group + "/" + name;

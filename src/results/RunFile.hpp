@@ -59,9 +59,13 @@ class RunFile {
                               const std::filesystem::path& metrics_log);
 
   void set_config(std::string text) { config_ = std::move(text); }
-  // A fact of the machine or the job, e.g. "ranks", "64".
-  void set_machine(const std::string& name, std::string value) {
-    machine_[name] = std::move(value);
+  // Facts of the machine and the job, e.g. "ranks", "64", instead of those so far; `host` and
+  // `hardware_threads` are those of this process.
+  void set_machine(std::map<std::string, std::string> facts);
+  // One of them; empty if it is not known.
+  std::string machine(const std::string& name) const {
+    const auto found = machine_.find(name);
+    return found == machine_.end() ? "" : found->second;
   }
   // What a dataset means that MetricTable.hpp does not list, by its full path
   // ("/metrics/actor/loss").

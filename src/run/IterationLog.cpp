@@ -27,6 +27,19 @@ std::string held_out_text(const MetricValues& values) {
   return text;
 }
 
+// What a run loses that goes on with another GPU, or with none; empty if it does not.
+std::string processor_change(const RunFile& so_far, const std::map<std::string, std::string>& job) {
+  if (so_far.machine("ranks").empty()) return "";  // it begins
+  const auto found = job.find("gpu");
+  const std::string before = so_far.machine("gpu"), now = found == job.end() ? "" : found->second;
+  if (before == now) return "";
+  const auto text = [](const std::string& gpu) { return gpu.empty() ? "CPUs" : gpu; };
+  return "the run was computed on " + text(before) + " so far, and from here on it is on " +
+         text(now) +
+         ": unless Model/Arithmetic is f32, results are close to those of a run on one of them, "
+         "not equal";
+}
+
 }  // namespace
 
 IterationLog::IterationLog(const RunDirectory& directory, const std::string& config,
@@ -48,8 +61,9 @@ IterationLog::IterationLog(const RunDirectory& directory, const std::string& con
       if (is_final && record.iteration == finished) has_final_evaluation_ = true;
     }
   }
+  if (const std::string text = processor_change(run_file_, job); !text.empty()) TAPER_WARN(text);
   run_file_.set_config(config);
-  for (const auto& [name, value] : job) run_file_.set_machine(name, value);
+  run_file_.set_machine(job);
 }
 
 void IterationLog::require_readable(const RunDirectory& directory) {

@@ -15,6 +15,7 @@
 #include "base/Error.hpp"
 #include "base/Fingerprint.hpp"
 #include "base/Log.hpp"
+#include "base/Packing.hpp"
 #include "comm/Collectives.hpp"
 #include "device/Devices.hpp"
 #include "kernels/Instructions.hpp"
@@ -56,11 +57,21 @@ std::vector<std::string> different(const std::vector<std::string>& texts) {
   return list;
 }
 
-// The GPU of a rank, in builds for GPUs.
+// The GPU of a rank, in builds for GPUs. Throws Error if it cannot use one, and on all ranks if
+// they cannot use theirs together. Collective over the world.
 int device_of([[maybe_unused]] const HostMap& hosts, [[maybe_unused]] int rank) {
 #if defined(TAPER_CUDA)
-  return choose_device(visible_devices(), hosts.rank_on_host(rank), hosts.ranks_on_host(rank),
-                       built_for());
+  const VisibleDevices visible = visible_devices();
+  const int chosen = choose_device(visible, hosts.rank_on_host(rank), built_for());
+  DeviceUse mine{hosts.ranks[rank].host, visible.list[chosen], {}};
+  for (const Device& device : visible.list) mine.seen.push_back(device.bus);
+  std::vector<DeviceUse> all;
+  for (const auto& bytes :
+       all_gather_string(Group::world(MPI_COMM_WORLD, {.wait = WaitMode::kYield}), packed(mine)))
+    all.push_back(unpacked<DeviceUse>(bytes));
+  const std::string problem = problem_of(all);
+  TAPER_VALIDATE(problem.empty(), problem);
+  return chosen;
 #else
   return 0;
 #endif

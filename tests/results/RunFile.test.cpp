@@ -41,7 +41,7 @@ void fill(RunFile& run, std::int64_t from, std::int64_t to) {
 RunFile sample(const std::filesystem::path& path, std::int64_t iterations) {
   RunFile run(path);
   run.set_config("Rollout:\n  Temperature: 1\n");
-  run.set_machine("ranks", "4");
+  run.set_machine({{"ranks", "4"}});
   run.describe("/metrics/actor/loss", "1", "policy loss");
   fill(run, 0, iterations);
   return run;

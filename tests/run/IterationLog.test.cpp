@@ -6,9 +6,12 @@
 #include <map>
 
 #include "io/Hdf5File.hpp"
+#include "support/CapturedLog.hpp"
 #include "support/Scratch.hpp"
 
 using namespace taper;
+using Catch::Matchers::ContainsSubstring;
+using taper::test::logged_by;
 using taper::test::Scratch;
 
 TEST_CASE("a flush brings all iterations so far into run.h5") {
@@ -44,9 +47,9 @@ TEST_CASE("a log of metrics that was removed is told") {
   CHECK(IterationLog::lost_metrics(scratch.path(), "iteration").empty());
   std::filesystem::remove(scratch / "metrics.jsonl");
   CHECK_THAT(IterationLog::lost_metrics(scratch.path(), "iteration"),
-             Catch::Matchers::ContainsSubstring("metrics.jsonl is missing"));
+             ContainsSubstring("metrics.jsonl is missing"));
   CHECK_THAT(IterationLog::lost_metrics(scratch.path(), "step"),
-             Catch::Matchers::ContainsSubstring("all earlier steps"));
+             ContainsSubstring("all earlier steps"));
 }
 
 TEST_CASE("the first iteration of a run is known, however many jobs it takes") {
@@ -64,4 +67,27 @@ TEST_CASE("the first iteration of a run is known, however many jobs it takes") {
   }
   CHECK(IterationLog(scratch.path(), "config", {}, 6).first_iteration() == 5);
   CHECK(IterationLog(scratch.path(), "config", {}, 0).first_iteration() == 1);
+}
+
+TEST_CASE("another GPU than before is told") {
+  const Scratch scratch;
+  const auto warning_with = [&](const std::string& gpu, std::int64_t finished) {
+    std::map<std::string, std::string> facts{{"ranks", "1"}};
+    if (!gpu.empty()) facts["gpu"] = gpu;
+    const std::string log = logged_by([&] {
+      IterationLog results(scratch.path(), "config", facts, finished);
+      results.add(finished + 1, {{"training/global_step", 1.0}}, {}, {0});
+      results.flush();
+    });
+    return log.find("warning") == std::string::npos ? "" : log;
+  };
+  CHECK(warning_with("NVIDIA H200", 0).empty());
+  CHECK(warning_with("NVIDIA H200", 1).empty());
+  CHECK_THAT(
+      warning_with("NVIDIA H100", 2),
+      ContainsSubstring("computed on NVIDIA H200 so far, and from here on it is on NVIDIA H100"));
+  CHECK_THAT(warning_with("", 3),
+             ContainsSubstring("NVIDIA H100 so far, and from here on it is on CPUs"));
+  CHECK(warning_with("", 4).empty());
+  CHECK_THAT(warning_with("NVIDIA H200", 5), ContainsSubstring("on CPUs so far"));
 }

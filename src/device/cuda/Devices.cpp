@@ -3,6 +3,7 @@
 
 #include <cuda_runtime_api.h>
 
+#include <algorithm>
 #include <array>
 
 namespace taper {
@@ -64,9 +65,13 @@ std::int64_t device_memory_taken() {
   return cudaMemGetInfo(&free, &total) == cudaSuccess ? static_cast<std::int64_t>(total - free) : 0;
 }
 
+// The driver takes memory later, too: for graphs, and for stacks of kernels. How much is not
+// known, and little.
 std::int64_t device_memory_left() {
+  constexpr std::size_t kPartForDriver = 256;
   std::size_t free = 0, total = 0;
-  return cudaMemGetInfo(&free, &total) == cudaSuccess ? static_cast<std::int64_t>(free) : 0;
+  if (cudaMemGetInfo(&free, &total) != cudaSuccess) return 0;
+  return static_cast<std::int64_t>(free - std::min(free, total / kPartForDriver));
 }
 
 int built_for() {
