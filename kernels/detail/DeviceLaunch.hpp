@@ -44,11 +44,16 @@ inline bool is_of_quads(const float* p, std::int64_t n) {
   return n % 4 == 0 && reinterpret_cast<std::uintptr_t>(p) % alignof(Quad) == 0;
 }
 
-// f(i) for i in [0, n), a thread each.
+// f(i) for i in [0, n), a thread each. f is an argument of the kernel: Kokkos would bring large
+// ones to the device by themselves and wait for that, which recorded launches must not.
 template <class E, class F>
 void device_for_each(const char* label, const E& exec, std::int64_t n, const F& f) {
+  static_assert(sizeof(F) < 4000, "CUDA limits the arguments of a kernel to 4 KB");
   using Policy = Kokkos::RangePolicy<KokkosSpace<E>, Kokkos::IndexType<std::int64_t>>;
-  if (n > 0) Kokkos::parallel_for(label, Policy(kokkos_space(exec), 0, n), f);
+  constexpr auto kAsArgument = Kokkos::Experimental::WorkItemProperty::HintLightWeight;
+  if (n > 0)
+    Kokkos::parallel_for(
+        label, Kokkos::Experimental::require(Policy(kokkos_space(exec), 0, n), kAsArgument), f);
 }
 
 // What a kernel sees of its team: a block of a GPU, one thread on a host. Kokkos' own teams would

@@ -9,6 +9,7 @@
 #include "base/Error.hpp"
 #include "comm/Group.hpp"
 #include "comm/GroupCache.hpp"
+#include "comm/nccl/Communicator.hpp"
 #include "device/ArenaMemory.hpp"
 #include "kernels/LaunchGraph.hpp"
 #include "kernels/copy.hpp"
@@ -84,7 +85,7 @@ TEST_CASE("each rank gets its part of a sum between connected GPUs, in several e
   const Group& group = groups.world();
   const int ranks = group.size();
   if (ranks == 1) return;
-  REQUIRE(groups.connect_devices().empty());
+  REQUIRE(groups.connect_devices(nccl::Communicator::create(groups.world())).empty());
   REQUIRE(group.connects_devices());
   std::vector<std::int64_t> offsets{0};
   for (int r = 0; r < ranks; ++r) offsets.push_back(offsets.back() + 7 + 3 * r);
@@ -110,7 +111,7 @@ TEST_CASE("sums between connected GPUs have the bits of the tree") {
   GroupCache groups = GroupCache::for_chain(MPI_COMM_WORLD, chain);
   const int ranks = groups.world().size();
   if (ranks == 1) return;
-  REQUIRE(groups.connect_devices().empty());
+  REQUIRE(groups.connect_devices(nccl::Communicator::create(groups.world())).empty());
   const Group& group = groups.tp_group(ranks);
   // On three ranks each shard brings two partial sums.
   const ReductionTree tree(7, 1);
@@ -150,22 +151,26 @@ TEST_CASE("sums between connected GPUs have the bits of the tree") {
     CHECK(test::same_bits(x.values(), on_top));
   }
   // Two sums in a graph: each launch is two more turns of the windows.
-  const Held partial(partials_of(group.rank(), 90, 1)), sums(std::vector<float>(180, -1.0f));
-  const auto add = [&] {
-    for (const int half : {0, 1})
-      tree_sum(exec, reducer, group, FloatMatrix(sums.view.data() + 90 * half, 3, 30),
-               partial.view.data(), nullptr);
-  };
-  add();
-  exec.fence();
-  const LaunchGraph graph(exec, add);
-  CHECK(graph.size() == 2);
-  for (int seed = 2; seed < 9; ++seed) {
-    copy_from_host(exec, partial.view, partials_of(group.rank(), 90, seed));
-    graph.launch(exec);
-    auto expected = expected_of(90, seed);
-    expected.insert(expected.end(), expected.begin(), expected.begin() + 90);
-    CHECK(test::same_bits(sums.values(), expected));
+  for (const int columns : {30, 100'000}) {
+    const int n = kRows * columns;
+    const Held partial(partials_of(group.rank(), n, 1)), sums(std::vector<float>(2 * n, -1.0f)),
+        room(std::vector<float>(reducer.workspace_floats(kRows, columns) + 1, 0.0f));
+    const auto add = [&] {
+      for (const int half : {0, 1})
+        tree_sum(exec, reducer, group, FloatMatrix(sums.view.data() + n * half, kRows, columns),
+                 partial.view.data(), room.view.data());
+    };
+    add();
+    exec.fence();
+    const LaunchGraph graph(exec, add);
+    CHECK((columns > 30 || graph.size() == 2));
+    for (int seed = 2; seed < (columns > 30 ? 4 : 9); ++seed) {
+      copy_from_host(exec, partial.view, partials_of(group.rank(), n, seed));
+      graph.launch(exec);
+      auto expected = expected_of(n, seed);
+      expected.insert(expected.end(), expected.begin(), expected.begin() + n);
+      CHECK(test::same_bits(sums.values(), expected));
+    }
   }
 }
 #endif
