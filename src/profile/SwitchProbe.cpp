@@ -9,6 +9,9 @@
 #include "base/Timer.hpp"
 #include "comm/Collectives.hpp"
 #include "comm/PieceMover.hpp"
+#if defined(TAPER_CUDA)
+#include "comm/nccl/Transport.hpp"
+#endif
 #include "device/Arena.hpp"
 #include "kernels/Staging.hpp"
 #include "kernels/attention.hpp"
@@ -72,8 +75,9 @@ class ColdPages {
     arena_.populate();
   }
 
-  float* page(std::int64_t i) { return data_ + (first_ + i) % slots_ * page_floats_; }
-  void go_on(std::int64_t pages) { first_ = (first_ + pages) % slots_; }
+  float* page(std::int64_t i) { return data_ + (first_ + i) * page_floats_; }
+  // Past as many pages, of which as many again follow.
+  void go_on(std::int64_t pages) { first_ = first_ + 2 * pages <= slots_ ? first_ + pages : 0; }
 
  private:
   static constexpr const char* kItem = "pages";
@@ -88,10 +92,10 @@ class ColdPages {
   float* data_;
 };
 
-// Every rank of the group sends `pages` pages to each of the others, packed first if the host does
-// not reach the cache. What arrives is staged and then written, and so is what a rank keeps of its
-// own: as much as it gets from each other one.
-// Collective over the world.
+// Every rank of the group sends `pages` pages to each of the others, as in a change of layout:
+// packed first if the host does not reach the cache, and from GPU to GPU if the group connects
+// them. What arrives is staged and then written, and so is what a rank keeps of its own: as much as
+// it gets from each other one. Collective over the world.
 double time_move(const Groups& groups, std::int64_t page_bytes, int pages) {
   const Group& group = groups.mine();
   const int degree = groups.degree, pairs = degree * (degree - 1);
@@ -104,8 +108,9 @@ double time_move(const Groups& groups, std::int64_t page_bytes, int pages) {
           {piece, group.world_ranks()[from], group.world_ranks()[other + (other >= from ? 1 : 0)]});
   }
   const std::vector<std::int64_t> bytes(moves.size(), page_bytes);
+  const MemoryKind stages = group.connects_devices() ? MemoryKind::kModel : MemoryKind::kStaging;
   ColdPages source(page_bytes, MemoryKind::kModel), cache(page_bytes, MemoryKind::kModel),
-      stage(page_bytes, MemoryKind::kStaging), parcels(page_bytes, MemoryKind::kStaging);
+      stage(page_bytes, stages), parcels(page_bytes, stages);
   PieceMover mover;
   const auto copy = [&](ColdPages& from, ColdPages& to, std::int64_t begin, std::int64_t end) {
     Staged<BlockCopy> copies;
@@ -113,12 +118,24 @@ double time_move(const Groups& groups, std::int64_t page_bytes, int pages) {
     copy_blocks(groups.ranks->exec, staging_view(copies), page_bytes / std::int64_t{sizeof(float)});
     groups.ranks->exec.fence();
   };
-  return time_together(groups, [&] {
-    ColdPages& sent = ArenaMemory::kHasStaging ? parcels : source;
-    if (ArenaMemory::kHasStaging) copy(source, sent, 0, all - pages);
+  const auto exchange = [&](ColdPages& sent) {
+#if defined(TAPER_CUDA)
+    if (group.connects_devices()) {
+      std::vector<std::int64_t> counts(static_cast<std::size_t>(degree),
+                                       pages * page_bytes / std::int64_t{sizeof(float)});
+      counts[static_cast<std::size_t>(group.rank())] = 0;
+      return nccl::all_to_all_v(group, groups.ranks->exec.stream(), stage.page(0), counts,
+                                sent.page(0), counts);
+    }
+#endif
     mover.move(
         group, OwnMoves(group, moves, bytes), [&](int piece) { return sent.page(piece % all); },
         [&](int piece) { return stage.page(piece % all); });
+  };
+  return time_together(groups, [&] {
+    ColdPages& sent = ArenaMemory::kHasStaging ? parcels : source;
+    if (ArenaMemory::kHasStaging) copy(source, sent, 0, all - pages);
+    exchange(sent);
     copy(source, stage, all - pages, all);
     copy(stage, cache, 0, all);
     for (ColdPages* c : {&source, &stage, &parcels, &cache}) c->go_on(all);

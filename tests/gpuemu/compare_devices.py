@@ -9,7 +9,8 @@ CPU and GPU are executables of the presets default and cuda, DIR the folder of t
 adds GRPO and PPO runs of two iterations, by one rank and by two, data and tensor parallel (minutes). In the bf16
 arithmetic of GPUs, responses must not depend on batch, chunks of prompts and tensor parallelism, score must give their
 log-probs, and training must give the same weights on one rank and on two. Emulated ranks exchange data through the
-stand-in for NCCL. Jobs whose GPUs or exchanges fail must end with a report. Needs no Python packages."""
+stand-in for NCCL. A generation that changes its layout by a profile must keep its tokens. Jobs whose GPUs or exchanges
+fail must end with a report. Needs no Python packages."""
 import argparse
 import filecmp
 import json
@@ -40,19 +41,20 @@ class Side:
         self.taper, self.results, self.environment = str(Path(taper).resolve()), results, os.environ | more
 
     def run(self, name, ranks, *words):
-        """Two ranks have a GPU each, and NCCL, if the emulator shows them two; the name says where they share one."""
+        """Returns what it says. Two ranks have a GPU each, and NCCL, if the emulator shows them two; the name says where they share one."""
         now = self.results.parent / f"now-{name}"
         now.mkdir()
         start = [] if ranks == 1 else ["mpiexec", "-n", str(ranks)]
         command = [*start, self.taper, *(str(w).replace("@", str(now)) for w in words)]
         devices = {"GPUEMU_DEVICES": "1" if name.endswith("shared") else str(ranks)}
-        if name.startswith("train"):  # minutes less, and nothing that the other cases do not check
+        if name.startswith(("train", "adaptive")):  # minutes less, and nothing that the other cases do not check
             devices["GPUEMU_CHECKS"] = "none"
         done = subprocess.run(command, cwd=ROOT, env=self.environment | devices, capture_output=True, text=True, check=False)
         if done.returncode != 0:
             print(f"{name}: {' '.join(command)} ended with {done.returncode}\n{done.stdout[-2000:]}{done.stderr[-3000:]}")
             (now / f"ended with {done.returncode}").touch()  # a difference, also if both sides end so
         now.rename(self.results / name)
+        return done.stdout + done.stderr
 
 
 def write_small_model(directory):
@@ -79,6 +81,9 @@ def write_inputs(work):
     draw = random.Random(3)
     tokens = lambda low, high: [draw.randrange(3, 90) for _ in range(draw.randrange(low, high))]
     (work / "prompts.jsonl").write_text("".join(json.dumps({"prompt_tokens": tokens(2, 9)}) + "\n" for _ in range(3)))
+    (work / "pairs.jsonl").write_text("".join(json.dumps(
+        {"prompt_tokens": tokens(2, 9), "chosen_tokens": tokens(3, 12), "rejected_tokens": tokens(3, 12)}) + "\n"
+        for _ in range(24)))
     (work / "examples.jsonl").write_text("".join(
         json.dumps({"prompt_tokens": tokens(2, 9), "tokens": tokens(3, 12)}) + "\n" for _ in range(24)))
 
@@ -133,10 +138,16 @@ def cases(work, with_training):
             # Responses that repeat themselves, so that there is something to draft from.
             drafts = [*generate[:-1], 24, "--temperature", 0.2, "--samples", 2, "--speculation", "fixed", "--draft-length", 3]
             yield f"generate-{model.name}-drafts", 1, drafts
+            yield f"generate-{model.name}-drafts-2x1", 2, [*drafts, "--layout", "2x1"]
             if model.name == "llama_a":  # the other one is large enough for its ids
                 yield f"generate-{model.name}-draft-model", 1, [*drafts, "--draft-model", MODELS / "llama_c"]
-        yield f"score-{model.name}", 1, ["score", *F32, "--model", model, "--output", "@/scores.jsonl",
-                                         "--input", work / f"cpu/generate-{model.name}-plain/out.jsonl"]
+        responses = work / f"cpu/generate-{model.name}-plain/out.jsonl"
+        yield f"score-{model.name}", 1, ["score", *F32, "--model", model, "--output", "@/scores.jsonl", "--input", responses]
+        if model.name == "llama_a":
+            exits = ["exits", *F32, "--model", model, "--layers", 1, "--vocabulary", 32, "--output", "@/exits"]
+            for tp in (1, 2):
+                yield f"exits-{model.name}-{tp}x1", tp, [*exits, "--layout", f"{tp}x1", "--responses", responses]
+            yield f"exit_drafts-{model.name}", 1, [*drafts, "--early-exits", work / f"cpu/exits-{model.name}-1x1/exits"]
     for model in TRAINED:
         run_file = work / f"sft-{model}.yaml"
         run_file.write_text(f"Model: {{Directory: {models(work)[model]}}}\nData: {{Files: [{work / 'examples.jsonl'}]}}\n"
@@ -148,6 +159,14 @@ def cases(work, with_training):
             yield f"sft-{model}-{tp}x{2 // tp}", 2, [*sft, "--set", f"Training/Tensor Parallel={tp}"]
         yield f"sft-{model}-1x2-shared", 2, [*sft, "--set", "Training/Tensor Parallel=1"]  # all goes through the host
         yield f"sft-{model}-1x3", 3, [*sft, "--set", "Training/Tensor Parallel=1"]  # weights are passed on
+    small = work / "small"
+    yield "eval", 1, ["eval", *F32, "--model", small, "--count", 4, "--max-new-tokens", 6, "--output", "@/accuracy.json"]
+    reward_model = ["reward-model"]
+    for setting in (f"Model/Directory={MODELS / 'llama_a'}", "Model/Arithmetic=f32", f"Data/Files={work / 'pairs.jsonl'}",
+                    "Training/Steps=2", "Training/Batch Pairs=4", "Output/Directory=@/model", "Output/Run Directory=@/run"):
+        reward_model += ["--set", setting]
+    yield "reward_model", 1, reward_model
+    yield "reward_model-2x1", 2, [*reward_model, "--set", "Training/Tensor Parallel=2"]
     if with_training:
         train = training("Model/Arithmetic=f32", run_file=["data/quickstart.yaml"])
         yield "train", 1, train
@@ -159,6 +178,12 @@ def cases(work, with_training):
         ppo = small_training(work, "Model/Arithmetic=f32", "Algorithm/Preset=ppo", "Critic/Warmup Iterations=0")
         yield "train-ppo", 1, ppo
         yield "train-ppo-placed", 2, [*ppo, "--set", "Placement/Strategy=separation"]
+        yield "train-ppo-early", 2, [*ppo, "--set", "Training/Early Learning=true"]
+
+
+def turn_of(case):
+    """When it comes: some need what others leave."""
+    return {"score": 1, "exits": 1, "exit_drafts": 2}.get(case[0].split("-")[0], 2 if case[0].endswith("-score") else 0)
 
 
 def bf16_cases(work, with_training):
@@ -224,27 +249,52 @@ def far_from_f32(work, sides, model):
 
 # Environment, what the report must say, and more words of the command.
 FAULTS = {"no GPU": ({"GPUEMU_DEVICES": "0"}, "this rank sees none"),
-          "too little memory": ({"GPUEMU_MEMORY_MB": "16"}, "and its GPU has", "--step-rows", "200000"),
-          "NCCL fails": ({"GPUEMU_NCCL_FAULT": "1:5:error"}, "failed: remote error"),
-          "NCCL fails later": ({"GPUEMU_NCCL_FAULT": "1:5:later"}, "NCCL reports: remote error"),
+          "too little memory": ({"GPUEMU_MEMORY_MB": "16"}, "and its GPU has", "--layout", "2x1", "--step-rows", "200000"),
+          "NCCL fails": ({"GPUEMU_NCCL_FAULT": "1:20:error"}, "failed: remote error"),
+          "NCCL fails at once": ({"GPUEMU_NCCL_FAULT": "1:2:error"}, "failed: remote error"),
+          "NCCL fails later": ({"GPUEMU_NCCL_FAULT": "1:20:later"}, "NCCL reports: remote error"),
+          "a split of NCCL is wrong": ({"GPUEMU_NCCL_FAULT": "1:1:split"}, "of 3 where it is number", "--layout", "2x2"),
           "a sum over GPUs hangs": ({"GPUEMU_PEER_FAULT": "1:stall"}, "no progress for more than 3 s"),
-          "NCCL hangs": ({"GPUEMU_NCCL_FAULT": "1:5:stuck"}, "no progress for more than 3 s")}
+          "NCCL hangs": ({"GPUEMU_NCCL_FAULT": "1:20:stuck"}, "no progress for more than 3 s"),
+          "NCCL hangs in a recorded step": ({"GPUEMU_NCCL_FAULT": "1:3:recorded", "TAPER_PEER_SUMS": "no"}, "has not ended for 3."),
+          "NCCL cannot be ended": ({"GPUEMU_NCCL_FAULT": "1:20:unending"}, "no progress for more than 3 s"),
+          "a rank is killed": ({"GPUEMU_NCCL_FAULT": "1:20:killed"}, "(signal 9)")}
 
 
 def survives(work, side, name):
     """Whether a job with a fault does not end as it must: soon, with a report and an exit code."""
     environment, report, *words = FAULTS[name]
-    command = ["mpiexec", "-n", "2", side.taper, "generate", "--model", MODELS / "llama_a", "--prompts",
-               work / "prompts.jsonl", "--output", work / "fault.jsonl", "--layout", "2x1", "--hang-seconds", "3", *words]
+    words = words or ("--layout", "2x1")
+    ranks = "4" if "2x2" in words else "2"
+    command = ["mpiexec", "-n", ranks, side.taper, "generate", "--model", MODELS / "llama_a", "--prompts",
+               work / "prompts.jsonl", "--output", work / "fault.jsonl", "--hang-seconds", "3", *words]
     try:
         done = subprocess.run([str(w) for w in command], cwd=work, timeout=60, capture_output=True, text=True, check=False,
-                              env=side.environment | {"GPUEMU_DEVICES": "2"} | environment)
+                              env=side.environment | {"GPUEMU_DEVICES": ranks} | environment)
     except subprocess.TimeoutExpired:
         print(f"fault '{name}': the job hangs")
         return True
     wrong = "" if done.returncode != 0 and report in done.stdout + done.stderr else done.stdout + done.stderr
     print(f"fault '{name}': {'no such report:' + wrong if wrong else 'reported'}")
     return bool(wrong)
+
+
+def fails_to_adapt(work, side):
+    """A profile of two emulated GPUs, and a generation that it makes change its layout: not one token may change."""
+    generate = ["generate", "--model", MODELS / "llama_a", "--prompts", work / "prompts.jsonl", "--max-new-tokens", 90,
+                *SAMPLING["plain"], "--layout", "1x2", "--output", "@/out.jsonl"]
+    side.run("adaptive-profile", 2, "profile", "--model", MODELS / "llama_a", "--arithmetic", "bf16", "--budget", 1,
+             "--max-positions", 128, "--max-batch", 2, "--output", "@/profile.h5")
+    profile = work / "gpu/adaptive-profile/profile.h5"
+    side.run("adaptive-static", 2, *generate, "--arithmetic", "bf16")
+    log = side.run("adaptive", 2, *generate, "--arithmetic", "bf16", "--mode", "adaptive", "--profile", profile)
+    responses = [work / "gpu" / name / "out.jsonl" for name in ("adaptive-static", "adaptive")]
+    if not all(path.exists() for path in responses):
+        return True
+    is_equal = filecmp.cmp(*responses, shallow=False)
+    layouts = "".join(line for line in log.splitlines(keepends=True) if line.startswith("layout "))
+    print(f"adaptive: {'equal' if is_equal else 'DIFFERENT'}; {layouts.strip()}")
+    return not is_equal or "layout 1x2, 2x1" not in layouts
 
 
 def is_measured(path):
@@ -270,8 +320,10 @@ def main():
     place.add_argument("--device", action="store_true")
     parser.add_argument("--train", action="store_true")
     parser.add_argument("--jobs", type=int, default=1, help="cases at a time")
-    parser.add_argument("--only", default="", help="cases that begin so; no others, and no faults")
+    parser.add_argument("--only", nargs="*", help="cases that begin so and no others; 'adaptive' and 'faults' are among them")
     arguments = parser.parse_args()
+    begins = tuple(arguments.only) if arguments.only else ("",)
+    is_whole = not arguments.only
     work = Path(tempfile.mkdtemp(prefix="compare-devices-"))
     write_inputs(work)
     write_wide_model(work / "wide")
@@ -296,17 +348,18 @@ def main():
 
     failed = []
     with ThreadPoolExecutor(arguments.jobs) as pool:
-        # Scores are those of responses that other cases generate.
-        for scores in (False, True):
-            now = [c for c in cases(work, arguments.train) if c[0].startswith(arguments.only) and (c[0].split("-")[0] == "score") == scores]
+        for turn in range(3):
+            now = [c for c in cases(work, arguments.train) if c[0].startswith(begins) and turn_of(c) == turn]
             report(now, pool.map(compare, now))
-        for scores in (False, True):
-            now = [c for c in bf16_cases(work, arguments.train) if c[0].startswith(arguments.only) and c[0].endswith("-score") == scores]
+        for turn in range(3):
+            now = [c for c in bf16_cases(work, arguments.train) if c[0].startswith(begins) and turn_of(c) == turn]
             list(pool.map(lambda case: sides[1].run(*case[:2], *case[2]), now))
             report(now, [bf16_difference(work, name) for name, *_ in now])
-    if not arguments.only:
+    if is_whole:
         failed += [far_from_f32(work, sides, model) for model in TRAINED]
-    if arguments.emulator and not arguments.only:
+    if arguments.emulator and (is_whole or "adaptive" in begins):
+        failed.append(fails_to_adapt(work, sides[1]))
+    if arguments.emulator and (is_whole or "faults" in begins):
         failed += [survives(work, sides[1], name) for name in FAULTS]
     shutil.rmtree(work)
     sys.exit(any(failed))
