@@ -45,7 +45,7 @@ inline bool is_of_quads(const float* p, std::int64_t n) {
 }
 
 // f(i) for i in [0, n), a thread each. f is an argument of the kernel: Kokkos would bring large
-// ones to the device by themselves and wait for that, which recorded launches must not.
+// ones to the device separately and wait for that, which recorded launches must not.
 template <class E, class F>
 void device_for_each(const char* label, const E& exec, std::int64_t n, const F& f) {
   static_assert(sizeof(F) < 4000, "CUDA limits the arguments of a kernel to 4 KB");

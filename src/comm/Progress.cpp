@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "comm/Progress.hpp"
 
+#include <unistd.h>
+
 #include <chrono>
 #include <iomanip>
 #include <sstream>
@@ -19,6 +21,7 @@ Progress::Progress(Faults faults)
     : changed_ns_(now_ns()), faults_(std::move(faults)), working_since_ns_(now_ns()) {}
 
 void Progress::touch() noexcept {
+  while (is_abandoned_.load(std::memory_order_relaxed)) ::pause();
   changed_ns_.store(now_ns(), std::memory_order_release);
 }
 
@@ -93,7 +96,8 @@ std::string Progress::watched_problem(double hang_seconds) const {
   return "";
 }
 
-void Progress::abandon_watched() const {
+void Progress::abandon_watched() {
+  is_abandoned_ = true;
   const std::lock_guard lock(watched_mutex_);
   for (const auto& [who, watched] : watched_) watched.abandon();
 }

@@ -49,15 +49,16 @@ class Progress {
 
   View read() const;
 
-  // What the watchdog asks, on its own thread, beside these figures: what does not end or has
-  // failed outside of the calls of this process, which the text tells (empty: nothing). `who` names
-  // the question.
   using Question = std::function<std::string(double hang_seconds)>;
-  // `abandon` ends what does not end, for a process that does.
+  // What the watchdog asks, on its own thread, beside these figures: what does not end or has
+  // failed outside of the calls of this process, which the text tells (empty: nothing); and how it
+  // abandons that before the process exits. `who` names the question.
   void watch(const void* who, Question question, std::function<void()> abandon);
   void unwatch(const void* who);
   std::string watched_problem(double hang_seconds) const;
-  void abandon_watched() const;
+  // Abandons all that is watched, which may not return. The main thread does not come beyond its
+  // next step, phase or collective any more: what it was waiting for has left no results.
+  void abandon_watched();
 
  private:
   void touch() noexcept;
@@ -70,8 +71,9 @@ class Progress {
   std::atomic<int> group_size_{0};
   std::atomic<bool> inside_{false};
   std::atomic<std::int64_t> changed_ns_;  // steady clock
-  [[no_unique_address]] Faults faults_;   // main thread only, as the next two
-  std::int64_t working_since_ns_;         // the last collective, or change of phase
+  std::atomic<bool> is_abandoned_{false};
+  [[no_unique_address]] Faults faults_;  // main thread only, as the next two
+  std::int64_t working_since_ns_;        // the last collective, or change of phase
   std::int64_t inside_ns_ = 0;
   mutable std::mutex watched_mutex_;
   struct Watched {

@@ -15,10 +15,6 @@ namespace {
 
 constexpr std::array kKnownCapabilities{80, 86, 89, 90};
 
-std::string capability_text(int capability) {
-  return std::to_string(capability / 10) + "." + std::to_string(capability % 10);
-}
-
 std::string visibility_text() {
   const char* value = std::getenv("CUDA_VISIBLE_DEVICES");
   return value == nullptr ? "CUDA_VISIBLE_DEVICES is not set"
@@ -83,6 +79,10 @@ std::string problem_of(const std::vector<DeviceUse>& ranks) {
              "one to each (Slurm: --gpus-per-node, --gpus-per-task)";
   }
   return "";
+}
+
+std::string capability_text(int capability) {
+  return std::to_string(capability / 10) + "." + std::to_string(capability % 10);
 }
 
 std::string to_string(const Device& device) {

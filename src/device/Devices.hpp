@@ -50,7 +50,7 @@ struct DeviceUse {
 
 // Why ranks, in their order, cannot use these devices in one job; empty if they can. Ranks may
 // share a device, but not one that takes a single program, nor because they see different ones of
-// their host; and all compute alike.
+// their host; and all must compute alike.
 std::string problem_of(const std::vector<DeviceUse>& ranks);
 
 // Bytes of the memory of the device in use that are taken, by any program; 0 in builds for CPUs.
@@ -59,8 +59,8 @@ std::int64_t device_memory_taken();
 #if defined(TAPER_CUDA)
 // Asks the CUDA runtime.
 VisibleDevices visible_devices();
-// Name and bus of the one that this process uses; empty if it can use none.
-std::string device_in_use();
+// The one that this process uses; without a name if it can use none.
+Device device_in_use();
 // Bytes of its memory that nobody has taken, less a little that the driver takes later.
 std::int64_t device_memory_left();
 // The compute capability that this program was built for.
@@ -69,5 +69,7 @@ int built_for();
 
 // "NVIDIA H100 80GB HBM3 (0000:17:00.0)".
 std::string to_string(const Device& device);
+// "9.0".
+std::string capability_text(int capability);
 
 }  // namespace taper

@@ -117,7 +117,7 @@ struct LatencyProfile {
   std::vector<RendezvousCost> rendezvous;  // by ascending ranks
   std::int64_t groups_ns = 0;              // making the communicators of a layout ready (cached: 0)
   std::int64_t weights_ns = 0;             // making the weight shards ready (views: 0)
-  std::int64_t graphs_ns = 0;              // making captured graphs ready (none on the CPU: 0)
+  std::int64_t graphs_ns = 0;              // making captured graphs ready
   std::vector<FitError> fit_errors;
   // Of the machine itself: the even against the odd repeats of each sample, by the same quantiles.
   std::vector<FitError> repeat_noise;

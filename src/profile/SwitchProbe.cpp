@@ -67,16 +67,17 @@ double time_together(const Groups& groups, const std::function<void()>& work) {
 // processor's caches, since each use goes on where the one before stopped.
 class ColdPages {
  public:
-  ColdPages(std::int64_t page_bytes, MemoryKind kind)
+  // `used`: pages that a move uses, in a row.
+  ColdPages(std::int64_t page_bytes, std::int64_t used, MemoryKind kind)
       : page_floats_(page_bytes / std::int64_t{sizeof(float)}),
-        slots_(2 * kLargestMove / page_bytes + 1),
+        slots_(std::max(2 * kLargestMove / page_bytes + 1, used)),
         arena_(plan(slots_ * page_bytes, kind)),
         data_(arena_.take<float>(kItem, MemoryPhase::kAlways, slots_ * page_floats_)) {
     arena_.populate();
   }
 
   float* page(std::int64_t i) { return data_ + (first_ + i) * page_floats_; }
-  // Past as many pages, of which as many again follow.
+  // To the next pages, or to the first ones if fewer than `pages` are left.
   void go_on(std::int64_t pages) { first_ = first_ + 2 * pages <= slots_ ? first_ + pages : 0; }
 
  private:
@@ -98,6 +99,7 @@ class ColdPages {
 // it gets from each other one. Collective over the world.
 double time_move(const Groups& groups, std::int64_t page_bytes, int pages) {
   const Group& group = groups.mine();
+  const Exec& exec = groups.ranks->exec;
   const int degree = groups.degree, pairs = degree * (degree - 1);
   const std::int64_t all = std::int64_t{pages} * degree;
   std::vector<PieceMove> moves;
@@ -109,14 +111,13 @@ double time_move(const Groups& groups, std::int64_t page_bytes, int pages) {
   }
   const std::vector<std::int64_t> bytes(moves.size(), page_bytes);
   const MemoryKind stages = group.connects_devices() ? MemoryKind::kModel : MemoryKind::kStaging;
-  ColdPages source(page_bytes, MemoryKind::kModel), cache(page_bytes, MemoryKind::kModel),
-      stage(page_bytes, stages), parcels(page_bytes, stages);
+  ColdPages source(page_bytes, all, MemoryKind::kModel), cache(page_bytes, all, MemoryKind::kModel),
+      stage(page_bytes, all, stages), parcels(page_bytes, all, stages);
   PieceMover mover;
   const auto copy = [&](ColdPages& from, ColdPages& to, std::int64_t begin, std::int64_t end) {
     Staged<BlockCopy> copies;
     for (std::int64_t i = begin; i < end; ++i) copies.push_back({to.page(i), from.page(i)});
-    copy_blocks(groups.ranks->exec, staging_view(copies), page_bytes / std::int64_t{sizeof(float)});
-    groups.ranks->exec.fence();
+    copy_blocks(exec, staging_view(copies), page_bytes / std::int64_t{sizeof(float)});
   };
   const auto exchange = [&](ColdPages& sent) {
 #if defined(TAPER_CUDA)
@@ -124,10 +125,10 @@ double time_move(const Groups& groups, std::int64_t page_bytes, int pages) {
       std::vector<std::int64_t> counts(static_cast<std::size_t>(degree),
                                        pages * page_bytes / std::int64_t{sizeof(float)});
       counts[static_cast<std::size_t>(group.rank())] = 0;
-      return nccl::all_to_all_v(group, groups.ranks->exec.stream(), stage.page(0), counts,
-                                sent.page(0), counts);
+      return nccl::all_to_all_v(group, exec.stream(), stage.page(0), counts, sent.page(0), counts);
     }
 #endif
+    exec.fence();  // of what is packed
     mover.move(
         group, OwnMoves(group, moves, bytes), [&](int piece) { return sent.page(piece % all); },
         [&](int piece) { return stage.page(piece % all); });
@@ -137,7 +138,9 @@ double time_move(const Groups& groups, std::int64_t page_bytes, int pages) {
     if (ArenaMemory::kHasStaging) copy(source, sent, 0, all - pages);
     exchange(sent);
     copy(source, stage, all - pages, all);
+    exec.fence();
     copy(stage, cache, 0, all);
+    exec.fence();
     for (ColdPages* c : {&source, &stage, &parcels, &cache}) c->go_on(all);
   });
 }

@@ -27,15 +27,18 @@ std::string held_out_text(const MetricValues& values) {
   return text;
 }
 
-// What a run loses that goes on with another GPU, or with none; empty if it does not.
+// What a run loses that goes on with GPUs that round differently, or with CPUs; empty if it does
+// not.
 std::string processor_change(const RunFile& so_far, const std::map<std::string, std::string>& job) {
   if (so_far.machine("ranks").empty()) return "";  // it begins
-  const auto found = job.find("gpu");
-  const std::string before = so_far.machine("gpu"), now = found == job.end() ? "" : found->second;
+  const auto text = [](const std::string& capability) {
+    return capability.empty() ? "CPUs" : "GPUs of compute capability " + capability;
+  };
+  const auto found = job.find("gpu_capability");
+  const std::string before = text(so_far.machine("gpu_capability")),
+                    now = text(found == job.end() ? "" : found->second);
   if (before == now) return "";
-  const auto text = [](const std::string& gpu) { return gpu.empty() ? "CPUs" : gpu; };
-  return "the run was computed on " + text(before) + " so far, and from here on it is on " +
-         text(now) +
+  return "the run was computed on " + before + " so far, and from here on it is on " + now +
          ": unless Model/Arithmetic is f32, results are close to those of a run on one of them, "
          "not equal";
 }

@@ -49,7 +49,10 @@ RankPlace find_place(const std::string& node_name) {
   place.host_cores = static_cast<int>(::sysconf(_SC_NPROCESSORS_ONLN));
   place.cores = affinity_cores();
 #if defined(TAPER_CUDA)
-  place.gpu = device_in_use();
+  if (const Device device = device_in_use(); !device.name.empty()) {
+    place.gpu = to_string(device);
+    place.gpu_capability = capability_text(device.capability);
+  }
 #endif
   return place;
 }

@@ -20,11 +20,12 @@ struct RankPlace {
   // The first rank of those that can keep data in memory with this one (session/MemoryDomains.hpp),
   // by its number in the job; -1 if it can with none.
   int memory_domain = -1;
+  std::string gpu_capability = {};  // "9.0"
 
   template <class Self>
   static auto fields(Self& self) {
-    return std::tie(self.node, self.host, self.host_cores, self.cores, self.gpu,
-                    self.memory_domain);
+    return std::tie(self.node, self.host, self.host_cores, self.cores, self.gpu, self.memory_domain,
+                    self.gpu_capability);
   }
   // Without its place in the host: "NVIDIA H100 80GB HBM3 (0000:17:00.0)".
   std::string gpu_name() const { return gpu.substr(0, gpu.find(" (")); }

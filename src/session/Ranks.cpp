@@ -39,8 +39,12 @@ Ranks Ranks::block(int first, int size, const std::vector<int>& tp_degrees) cons
   Group its_world = Group::block(world().comm(), first, size, world().options());
   GroupCache its_groups = GroupCache::for_chain(std::move(its_world), its_chain);
 #if defined(TAPER_CUDA)
-  if (world().connects_devices())
-    its_groups.connect_devices(world().devices()->split(first, rank() - first, size));
+  if (world().connects_devices()) {
+    auto devices = world().devices()->split(size > 1 ? first : nccl::Communicator::kNone,
+                                            rank() - first, size);
+    // The world has told why sums have no windows.
+    if (size > 1) (void)its_groups.connect_devices(std::move(devices));
+  }
 #endif
   const auto begin = hosts.ranks.begin() + first;
   return Ranks(*this, its_chain, std::move(its_groups), HostMap{{begin, begin + size}});
@@ -95,7 +99,10 @@ std::map<std::string, std::string> run_facts(const Ranks& ranks) {
   auto facts = job_facts(ranks);
   facts["instructions"] = to_string(host_instructions().widest);
   const RankPlace& mine = ranks.hosts.ranks[ranks.rank()];
-  if (!mine.gpu.empty()) facts["gpu"] = mine.gpu_name();
+  if (!mine.gpu.empty()) {
+    facts["gpu"] = mine.gpu_name();
+    facts["gpu_capability"] = mine.gpu_capability;
+  }
   return facts;
 }
 

@@ -28,9 +28,10 @@ struct Ranks {
 
   // The ranks [first, first + size) of these, with groups of their own for all the given degrees.
   // Blocks share only the progress and the execution space of the process, so each may do something
-  // else. Every rank passes the block that it is in; blocks may differ in size and degrees. Throws
-  // Error if the degrees do not fit the size, or if ranks disagree about a block. Collective over
-  // these ranks, then over the block.
+  // else. If the GPUs of these ranks are connected, those of each block are, too. Every rank passes
+  // the block that it is in; blocks may differ in size and degrees. Throws Error if the degrees do
+  // not fit the size, or if ranks disagree about a block, or if NCCL fails. Collective over these
+  // ranks, then over the block.
   Ranks block(int first, int size, const std::vector<int>& tp_degrees) const;
 
   int rank() const { return groups.world().rank(); }
@@ -39,7 +40,7 @@ struct Ranks {
 #if defined(TAPER_CUDA)
   // Lets GPUs exchange data through NCCL, if each rank has one of its own and all can load it, and
   // small sums through one another's memory, where a host has all GPUs of a group.
-  // Returns what is used, for the log. Collective over the world.
+  // Returns what is used, for the log. Throws Error if NCCL fails. Collective over the world.
   std::string connect_devices();
 #endif
 

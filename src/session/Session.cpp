@@ -19,6 +19,7 @@
 #include "comm/Collectives.hpp"
 #include "device/Devices.hpp"
 #include "kernels/Instructions.hpp"
+#include "session/detail/ExitTimer.hpp"
 
 namespace taper {
 namespace {
@@ -66,9 +67,15 @@ int device_of([[maybe_unused]] const HostMap& hosts, [[maybe_unused]] int rank) 
   DeviceUse mine{hosts.ranks[rank].host, visible.list[chosen], {}};
   for (const Device& device : visible.list) mine.seen.push_back(device.bus);
   std::vector<DeviceUse> all;
-  for (const auto& bytes :
-       all_gather_string(Group::world(MPI_COMM_WORLD, {.wait = WaitMode::kYield}), packed(mine)))
-    all.push_back(unpacked<DeviceUse>(bytes));
+  {
+    const detail::ExitTimer timer(kHangSeconds, static_cast<int>(ExitCode::kFailure), [] {
+      TAPER_ERROR("another rank has not found its GPU for " << kHangSeconds
+                                                            << " s: does nvidia-smi hang there?");
+    });
+    for (const auto& bytes :
+         all_gather_string(Group::world(MPI_COMM_WORLD, {.wait = WaitMode::kYield}), packed(mine)))
+      all.push_back(unpacked<DeviceUse>(bytes));
+  }
   const std::string problem = problem_of(all);
   TAPER_VALIDATE(problem.empty(), problem);
   return chosen;

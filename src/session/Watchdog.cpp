@@ -32,7 +32,7 @@ std::vector<std::string> WatchdogOptions::problems() const {
   return found;
 }
 
-Watchdog::Watchdog(const Progress& progress, WatchdogOptions options)
+Watchdog::Watchdog(Progress& progress, WatchdogOptions options)
     : progress_(progress), options_(std::move(options)) {
   require_no_problems(options_.problems(), "watchdog");
   thread_ = std::thread([this] { watch(); });

@@ -28,13 +28,14 @@ struct WatchdogOptions {
 };
 
 // A thread that ends the process when it is stuck in a collective, or when what Progress watches
-// has a problem: it writes phase, step and collective to stderr and to <directory>/hang-rank-N.txt
-// and leaves with ExitCode::kFailure, upon which the launcher ends the other ranks. Computing
+// has a problem: it writes phase, step and collective to stderr and to <directory>/hang-rank-N.txt,
+// abandons what is watched, and leaves with ExitCode::kFailure, also if that does not return, upon
+// which the launcher ends the other ranks. Computing
 // outside of collectives may take any time; the ranks that wait for it report instead.
 class Watchdog {
  public:
   // `progress` must outlive the watchdog. Throws Error on bad options.
-  Watchdog(const Progress& progress, WatchdogOptions options);
+  Watchdog(Progress& progress, WatchdogOptions options);
   ~Watchdog();
   Watchdog(const Watchdog&) = delete;
   Watchdog& operator=(const Watchdog&) = delete;
@@ -43,7 +44,7 @@ class Watchdog {
   void watch();
   [[noreturn]] void give_up(const std::string& why, const Progress::View& view) const;
 
-  const Progress& progress_;
+  Progress& progress_;
   WatchdogOptions options_;
   std::mutex mutex_;
   std::condition_variable stop_signal_;

@@ -21,7 +21,8 @@ using Catch::Matchers::MessageMatches;
 
 namespace {
 
-constexpr std::int64_t kBytes = 100'000;
+// Devices reserve pieces of some MiB.
+constexpr std::int64_t kBytes = 64 << 20, kPiece = 4 << 20;
 
 bool is_of_device(const void* p) {
   cudaPointerAttributes attributes{};
@@ -48,10 +49,10 @@ TEST_CASE("what an arena takes is not left, and comes back") {
   const std::int64_t before = device_memory_left(), taken = device_memory_taken();
   {
     const ArenaMemory memory(kBytes, MemoryKind::kModel);
-    CHECK(device_memory_left() <= before - kBytes);
-    CHECK(device_memory_taken() >= taken + kBytes);
+    CHECK(device_memory_left() <= before - kBytes + kPiece);
+    CHECK(device_memory_taken() >= taken + kBytes - kPiece);
   }
-  CHECK(device_memory_left() == before);
+  CHECK(device_memory_left() >= before - kPiece);
 }
 
 TEST_CASE("more than the GPU has is refused with what to do") {

@@ -178,7 +178,10 @@ def cases(work, with_training):
         ppo = small_training(work, "Model/Arithmetic=f32", "Algorithm/Preset=ppo", "Critic/Warmup Iterations=0")
         yield "train-ppo", 1, ppo
         yield "train-ppo-placed", 2, [*ppo, "--set", "Placement/Strategy=separation"]
-        yield "train-ppo-early", 2, [*ppo, "--set", "Training/Early Learning=true"]
+        yield "train-ppo-placed-2x1", 4, [*ppo, "--set", "Placement/Strategy=separation", "--set", "Training/Tensor Parallel=2",
+                                          "--set", "Rollout/Tensor Parallel=2"]
+        yield "train-early", 2, small_training(work, "Model/Arithmetic=f32", "Algorithm/KL Coefficient=0.05",
+                                               "Training/Early Learning=true")
 
 
 def turn_of(case):
@@ -256,8 +259,8 @@ FAULTS = {"no GPU": ({"GPUEMU_DEVICES": "0"}, "this rank sees none"),
           "a split of NCCL is wrong": ({"GPUEMU_NCCL_FAULT": "1:1:split"}, "of 3 where it is number", "--layout", "2x2"),
           "a sum over GPUs hangs": ({"GPUEMU_PEER_FAULT": "1:stall"}, "no progress for more than 3 s"),
           "NCCL hangs": ({"GPUEMU_NCCL_FAULT": "1:20:stuck"}, "no progress for more than 3 s"),
-          "NCCL hangs in a recorded step": ({"GPUEMU_NCCL_FAULT": "1:3:recorded", "TAPER_PEER_SUMS": "no"}, "has not ended for 3."),
-          "NCCL cannot be ended": ({"GPUEMU_NCCL_FAULT": "1:20:unending"}, "no progress for more than 3 s"),
+          "NCCL hangs in a recorded step": ({"GPUEMU_NCCL_FAULT": "1:3:recorded", "TAPER_PEER_SUMS": "no"}, "an exchange between GPUs has not ended for"),
+          "NCCL cannot be ended": ({"GPUEMU_NCCL_FAULT": "1:20:unending"}, "gpuemu nccl: aborted"),
           "a rank is killed": ({"GPUEMU_NCCL_FAULT": "1:20:killed"}, "(signal 9)")}
 
 

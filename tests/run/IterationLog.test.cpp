@@ -69,11 +69,11 @@ TEST_CASE("the first iteration of a run is known, however many jobs it takes") {
   CHECK(IterationLog(scratch.path(), "config", {}, 0).first_iteration() == 1);
 }
 
-TEST_CASE("another GPU than before is told") {
+TEST_CASE("GPUs that round differently from those before are told") {
   const Scratch scratch;
-  const auto warning_with = [&](const std::string& gpu, std::int64_t finished) {
+  const auto warning_on = [&](const std::string& capability, std::int64_t finished) {
     std::map<std::string, std::string> facts{{"ranks", "1"}};
-    if (!gpu.empty()) facts["gpu"] = gpu;
+    if (!capability.empty()) facts["gpu_capability"] = capability;
     const std::string log = logged_by([&] {
       IterationLog results(scratch.path(), "config", facts, finished);
       results.add(finished + 1, {{"training/global_step", 1.0}}, {}, {0});
@@ -81,13 +81,12 @@ TEST_CASE("another GPU than before is told") {
     });
     return log.find("warning") == std::string::npos ? "" : log;
   };
-  CHECK(warning_with("NVIDIA H200", 0).empty());
-  CHECK(warning_with("NVIDIA H200", 1).empty());
-  CHECK_THAT(
-      warning_with("NVIDIA H100", 2),
-      ContainsSubstring("computed on NVIDIA H200 so far, and from here on it is on NVIDIA H100"));
-  CHECK_THAT(warning_with("", 3),
-             ContainsSubstring("NVIDIA H100 so far, and from here on it is on CPUs"));
-  CHECK(warning_with("", 4).empty());
-  CHECK_THAT(warning_with("NVIDIA H200", 5), ContainsSubstring("on CPUs so far"));
+  CHECK(warning_on("9.0", 0).empty());
+  CHECK(warning_on("9.0", 1).empty());
+  CHECK_THAT(warning_on("8.0", 2),
+             ContainsSubstring("on GPUs of compute capability 9.0 so far, and from here on it is "
+                               "on GPUs of compute capability 8.0"));
+  CHECK_THAT(warning_on("", 3), ContainsSubstring("8.0 so far, and from here on it is on CPUs"));
+  CHECK(warning_on("", 4).empty());
+  CHECK_THAT(warning_on("9.0", 5), ContainsSubstring("on CPUs so far"));
 }

@@ -6,6 +6,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <atomic>
 #include <csignal>
 #include <cstdio>
 #include <string>
@@ -70,10 +71,18 @@ int run(const std::string& fault, int argc, char** argv) {
         [] { log_line(LogLevel::kError, "abandoned"); });
     for (;;) ::pause();
   }
-  if (fault == "watched-for-ever") {  // what is abandoned does not end either
+  if (fault == "watched-for-ever") {  // it cannot be abandoned, and nothing may go on meanwhile
+    std::atomic<bool> is_abandoned{false};
     progress.watch(
-        &world, [](double) { return "NCCL reports: remote error"; }, [] { ::pause(); });
-    for (;;) ::pause();
+        &world, [](double) { return "NCCL reports: remote error"; },
+        [&] {
+          log_line(LogLevel::kError, "abandoned");
+          is_abandoned = true;
+          for (;;) ::pause();
+        });
+    while (!is_abandoned) ::usleep(1000);
+    progress.set_step(18);
+    log_line(LogLevel::kError, "goes on");
   }
   if (fault == "skip-collective") {
     exchange(world);

@@ -4,6 +4,7 @@
 #include <cuda_runtime_api.h>
 
 #include <chrono>
+#include <cstdlib>
 #include <exception>
 #include <span>
 #include <sstream>
@@ -55,10 +56,13 @@ std::string problem(const Group& world) {
 }
 
 std::shared_ptr<Communicator> Communicator::create(const Group& world) {
+  // Connect all that operations of any size need at once, not when one is first used.
+  ::setenv("NCCL_RUNTIME_CONNECT", "0", 0);
   ncclUniqueId id{};
   if (world.rank() == 0) require(library().get_unique_id(&id), "ncclGetUniqueId");
   broadcast(world, std::span(reinterpret_cast<std::uint8_t*>(&id), sizeof id), 0);
   ncclConfig_t config = NCCL_CONFIG_INITIALIZER;
+  config.splitShare = 1;  // those that are split off use its resources
   ncclComm_t comm = nullptr;
   const auto wait = wait_for("ncclCommInitRank", world.progress(), world.size());
   require(library().init_rank(&comm, world.size(), id, world.rank(), &config), "ncclCommInitRank");
@@ -70,7 +74,9 @@ std::shared_ptr<const Communicator> Communicator::split(int color, int key, int 
   ncclConfig_t config = NCCL_CONFIG_INITIALIZER;
   config.splitShare = 1;
   ncclComm_t part = nullptr;
-  const auto wait = wait_for("ncclCommSplit", progress_, 0);
+  int all = 0;
+  require(library().count(comm_, &all), "ncclCommCount");
+  const auto wait = wait_for("ncclCommSplit", progress_, all);
   require(library().split(comm_, color == kNone ? NCCL_SPLIT_NOCOLOR : color, key, &part, &config),
           "ncclCommSplit");
   if (part == nullptr) return nullptr;
@@ -82,7 +88,8 @@ Communicator::Communicator(ncclComm* comm, Progress* progress) : comm_(comm), pr
   require_cuda(cudaEventCreateWithFlags(&last_, cudaEventDisableTiming), "cudaEventCreate");
   if (progress_ != nullptr)
     progress_->watch(
-        this, [this](double hang_seconds) { return problem(hang_seconds); }, [this] { abandon(); });
+        this, [this](double hang_seconds) { return problem(hang_seconds); },
+        [this] { library().abort(comm_); });
 }
 
 // While an exception flies the other ranks will not come.
@@ -91,11 +98,6 @@ Communicator::~Communicator() {
   if (std::uncaught_exceptions() > 0) return;
   library().destroy(comm_);
   cudaEventDestroy(last_);
-}
-
-void Communicator::abandon() const {
-  mutex_.lock();  // for good: the next mark() waits
-  library().abort(comm_);
 }
 
 void Communicator::mark(CUstream_st* stream) const {

@@ -26,7 +26,7 @@ std::string problem(const Group& world);
 
 // The ranks of a group as NCCL knows them, each with a GPU of its own. Operations on it are queued
 // on a stream of that GPU (Transport.hpp). The watchdog is told of errors that come later, and of
-// operations that do not end.
+// operations that do not end; it aborts them before the process exits.
 class Communicator {
  public:
   // Of all ranks of `world`. Throws Error if NCCL fails. Collective over `world`.
@@ -49,9 +49,6 @@ class Communicator {
   Communicator(ncclComm* comm, Progress* progress);
   // What the watchdog is to report; empty: nothing.
   std::string problem(double hang_seconds) const;
-  // Ends what its GPU waits for, before the process ends. The main thread, which then gets results
-  // that are not, stops where it is.
-  void abandon() const;
 
   ncclComm* comm_;
   Progress* progress_;

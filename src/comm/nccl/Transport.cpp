@@ -4,6 +4,7 @@
 #include <cuda_runtime_api.h>
 
 #include <algorithm>
+#include <exception>
 #include <memory>
 #include <numeric>
 #include <vector>
@@ -98,7 +99,11 @@ void warm_up(const Group& group) {
   const auto n = static_cast<std::size_t>(group.size());
   void* p = nullptr;
   require_cuda(cudaMalloc(&p, 2 * n * sizeof(float)), "cudaMalloc");
-  const std::unique_ptr<void, cudaError_t (*)(void*)> memory(p, cudaFree);
+  // To free it would wait for what may never end, while an exception flies.
+  const auto release = [](void* memory) {
+    if (std::uncaught_exceptions() == 0) cudaFree(memory);
+  };
+  const std::unique_ptr<void, decltype(release)> memory(p, release);
   float *const in = static_cast<float*>(p), *const out = in + n;
   require_cuda(cudaMemset(p, 0, 2 * n * sizeof(float)), "cudaMemset");
   const std::vector<std::int64_t> ones(n, 1);

@@ -55,9 +55,9 @@ VisibleDevices visible_devices() {
   return visible;
 }
 
-std::string device_in_use() {
+Device device_in_use() {
   int number = 0;
-  return cudaGetDevice(&number) == cudaSuccess ? to_string(describe(number)) : "";
+  return cudaGetDevice(&number) == cudaSuccess ? describe(number) : Device{};
 }
 
 std::int64_t device_memory_taken() {

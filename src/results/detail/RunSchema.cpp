@@ -26,6 +26,7 @@ std::vector<AttributeRule> attributes() {
           {"/machine", "instructions", kText,
            "widest set of instructions that kernels on rank 0's host use", "-", kMaybe},
           {"/machine", "gpu", kText, "name of the GPU of rank 0, in builds for GPUs", "-", kMaybe},
+          {"/machine", "gpu_capability", kText, "its compute capability, `9.0`", "-", kMaybe},
           {"/timing", "columns", kText, "`min, mean, max over ranks`", "-", kMaybe},
           {"/<table>", "kind", kText, "`records`: a table with any number of rows per iteration",
            "-", kMaybe}};

@@ -284,6 +284,7 @@ ncclResult_t ncclCommDestroy(ncclComm_t comm) {
 }
 // What waits for others goes on waiting: the process is about to end.
 ncclResult_t ncclCommAbort(ncclComm_t) {
+  std::fprintf(stderr, "gpuemu nccl: aborted\n");
   if (fault.kind == "unending") never_end();
   return ncclSuccess;
 }
