@@ -33,7 +33,7 @@ pack() {
   mkdir -p "$folder/bin" "$folder/lib" "$folder"/tree/tests/{golden,gpuemu,peers}
   [[ -x "$cpu/bin/taper" ]] || die "$cpu has no bin/taper; build the preset default"
   for program in bin/taper tests/kernels/test_kernels tests/engine/test_engine tests/comm/test_comm tests/model/test_model \
-    tests/reshape/test_reshape tests/bench/bench_device tests/bench/bench_model; do
+    tests/device/test_device tests/reshape/test_reshape tests/bench/bench_device tests/bench/bench_model; do
     [[ -x "$gpu/$program" ]] || die "$gpu has no $program; build the preset cuda"
     install -s "$gpu/$program" "$folder/bin/"
   done
@@ -86,11 +86,12 @@ check() {
   part instructions 60 instructions
   part tensor-cores 100 test_kernels '[bf16]' &
   part kernels 150 test_kernels '~[bf16]' &
+  part memory 30 test_device &
   part recorded-steps 100 test_engine &
   part nccl 60 mpiexec -n "$devices" test_comm &
   part sums 60 mpiexec -n "$devices" test_model 'sums between connected GPUs*' &
   part layouts 100 mpiexec -n 2 test_reshape 'sequences move between replicas*,a repetition penalty goes with*' &
-  part commands 180 "${commands[@]}" --device --train --jobs 8 &
+  part commands 240 "${commands[@]}" --device --train --jobs 8 &
   wait
 }
 

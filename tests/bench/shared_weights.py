@@ -62,7 +62,7 @@ def train(options, ranks, shared, directory):
         "Evaluation/Every": 0,
         "Checkpoint/Every": 0,
         "Output/Directory": directory,
-    }
+    } | dict(setting.split("=", 1) for setting in options.set)
     command = ["mpiexec", "-n", str(ranks), taper, "train", *assignments(settings)]
     with tempfile.TemporaryFile("w+") as log:
         job = subprocess.Popen(command, stdout=log, stderr=log, env=os.environ | environment(shared, 1))
@@ -127,6 +127,7 @@ def main():
     parser.add_argument("--batches", type=int, nargs="*", default=[1, 4, 16], help="sequences of a replica")
     parser.add_argument("--rounds", type=int, default=3)
     parser.add_argument("--iterations", type=int, default=4)
+    parser.add_argument("--set", action="append", default=[], help='of the training, e.g. "Algorithm/KL Coefficient=0.01"')
     options = parser.parse_args()
     if options.ranks:
         train_table(options)
