@@ -15,6 +15,7 @@
 #include "base/Path.hpp"
 #include "base/Text.hpp"
 #include "comm/Collectives.hpp"
+#include "comm/GatherValues.hpp"
 #include "io/Descriptor.hpp"
 #include "io/Json.hpp"
 #include "results/RunDirectory.hpp"
@@ -83,8 +84,8 @@ std::vector<std::uint64_t> shared_checksums(const fs::path& checkpoint,
     }
     all_reduce_sum(group, std::span(sums).subspan(begin, end - begin));
   }
-  for (const std::string& bytes : all_gather_string(group, packed(mine)))
-    for (auto& problem : unpacked<FileProblems>(bytes)) problems.push_back(std::move(problem));
+  for (auto& its_problems : all_gather_values(group, mine))
+    for (auto& problem : its_problems) problems.push_back(std::move(problem));
   return {sums.begin(), sums.end()};
 }
 

@@ -8,6 +8,7 @@
 #include "base/Error.hpp"
 #include "base/Packing.hpp"
 #include "comm/Collectives.hpp"
+#include "comm/GatherValues.hpp"
 
 namespace taper {
 namespace {
@@ -64,8 +65,7 @@ void RaceNews::tell(const Group& group) {
 void RaceNews::share(const Group& world, bool leads) {
   // Of one's own group one knows; what others have told already is told again, and counts once.
   if (!leads) own_.clear();
-  for (const std::string& bytes : all_gather_string(world, packed(own_)))
-    add(unpacked<std::vector<std::int64_t>>(bytes));
+  for (const auto& words : all_gather_values(world, own_)) add(words);
   own_.clear();
   heard_.clear();
   told_ = 0;

@@ -12,10 +12,9 @@
 
 #include "base/Error.hpp"
 #include "base/Log.hpp"
-#include "base/Packing.hpp"
 #include "base/Text.hpp"
 #include "comm/Affinity.hpp"
-#include "comm/Collectives.hpp"
+#include "comm/GatherValues.hpp"
 #include "comm/Wait.hpp"
 #include "device/Devices.hpp"
 
@@ -58,10 +57,7 @@ RankPlace find_place(const std::string& node_name) {
 }
 
 HostMap gather_host_map(const Group& group, const RankPlace& mine) {
-  HostMap host_map;
-  for (const auto& bytes : all_gather_string(group, packed(mine)))
-    host_map.ranks.push_back(unpacked<RankPlace>(bytes));
-  return host_map;
+  return {all_gather_values(group, mine)};
 }
 
 std::vector<std::string> HostMap::nodes() const {

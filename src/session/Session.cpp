@@ -15,8 +15,8 @@
 #include "base/Error.hpp"
 #include "base/Fingerprint.hpp"
 #include "base/Log.hpp"
-#include "base/Packing.hpp"
 #include "comm/Collectives.hpp"
+#include "comm/GatherValues.hpp"
 #include "device/Devices.hpp"
 #include "kernels/Instructions.hpp"
 #include "session/detail/ExitTimer.hpp"
@@ -72,9 +72,7 @@ int device_of([[maybe_unused]] const HostMap& hosts, [[maybe_unused]] int rank) 
       TAPER_ERROR("another rank has not found its GPU for " << kHangSeconds
                                                             << " s: does nvidia-smi hang there?");
     });
-    for (const auto& bytes :
-         all_gather_string(Group::world(MPI_COMM_WORLD, {.wait = WaitMode::kYield}), packed(mine)))
-      all.push_back(unpacked<DeviceUse>(bytes));
+    all = all_gather_values(Group::world(MPI_COMM_WORLD, {.wait = WaitMode::kYield}), mine);
   }
   const std::string problem = problem_of(all);
   TAPER_VALIDATE(problem.empty(), problem);

@@ -8,8 +8,8 @@
 #include <vector>
 
 #include "base/Error.hpp"
-#include "base/Packing.hpp"
 #include "comm/Collectives.hpp"
+#include "comm/GatherValues.hpp"
 
 namespace taper {
 namespace {
@@ -41,8 +41,8 @@ std::unique_ptr<Arena> make_arena(const Ranks& ranks, const MemoryPlan& plan) {
       wanted.insert(item.copy());
     }
   }
-  for (const std::string& bytes : all_gather_string(ranks.world(), packed(offers)))
-    for (const Offer& offer : unpacked<std::vector<Offer>>(bytes)) {
+  for (const auto& its_offers : all_gather_values(ranks.world(), offers))
+    for (const Offer& offer : its_offers) {
       TAPER_INSIST(offered.insert(offer.copy).second,
                    "two ranks have made the copy '" << offer.copy << "'");
       if (wanted.contains(offer.copy)) copies.emplace(offer.copy, SharedMemory(offer.name));

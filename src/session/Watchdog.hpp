@@ -30,8 +30,8 @@ struct WatchdogOptions {
 // A thread that ends the process when it is stuck in a collective, or when what Progress watches
 // has a problem: it writes phase, step and collective to stderr and to <directory>/hang-rank-N.txt,
 // abandons what is watched, and leaves with ExitCode::kFailure, also if that does not return, upon
-// which the launcher ends the other ranks. Computing
-// outside of collectives may take any time; the ranks that wait for it report instead.
+// which the launcher ends the other ranks. Computing outside of collectives may take any time; the
+// ranks that wait for it report instead.
 class Watchdog {
  public:
   // `progress` must outlive the watchdog. Throws Error on bad options.

@@ -150,7 +150,7 @@ TEST_CASE("sums between connected GPUs have the bits of the tree") {
     for (int i = 0; i < n; ++i) on_top[i] = before[i] + on_top[i];
     CHECK(test::same_bits(x.values(), on_top));
   }
-  // Two sums in a graph: each launch is two more turns of the windows.
+  // Two sums in a graph, through windows (each launch is two more turns of them) and NCCL.
   for (const int columns : {30, 100'000}) {
     const int n = kRows * columns;
     const Held partial(partials_of(group.rank(), n, 1)), sums(std::vector<float>(2 * n, -1.0f)),

@@ -36,12 +36,12 @@ struct Stretch {
 void exchange(const Group& group, const char* name, CUstream_st* stream,
               std::span<const Stretch> received, std::span<const Stretch> sent);
 
+// Element-wise largest over the ranks, in place. Not for NaN. Collective over the group.
+void all_reduce_max(const Group& group, CUstream_st* stream, float* data, std::int64_t count);
+
 // Makes the connections that these operations need, by one float each: NCCL would make them, and
 // take memory, when they are first used, which may be in a recording. Waits. Throws Error if NCCL
 // fails. Collective over the group.
 void warm_up(const Group& group);
-
-// Element-wise largest over the ranks, in place. Not for NaN. Collective over the group.
-void all_reduce_max(const Group& group, CUstream_st* stream, float* data, std::int64_t count);
 
 }  // namespace taper::nccl

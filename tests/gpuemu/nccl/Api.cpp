@@ -39,7 +39,7 @@ struct ncclComm {
   std::string name;
   std::unique_ptr<Mailboxes> mail;
   int splits = 0;
-  int missing = 0;  // ranks that it claims to have beside those in `mail`
+  int extra = 0;  // ranks that it claims to have beside those in `mail`
   std::atomic<ncclResult_t> state{ncclSuccess};
 };
 
@@ -265,13 +265,13 @@ ncclResult_t ncclCommSplit(ncclComm_t comm, int color, int key, ncclComm_t* part
     auto made = std::make_unique<ncclComm>();
     made->name = name;
     made->mail = std::make_unique<Mailboxes>(name, members, before);
-    made->missing = strikes("split") ? 1 : 0;
+    made->extra = strikes("split") ? 1 : 0;
     *part = made.release();
     return ncclSuccess;
   });
 }
 ncclResult_t ncclCommCount(const ncclComm_t comm, int* ranks) {
-  *ranks = comm->mail->ranks() + comm->missing;
+  *ranks = comm->mail->ranks() + comm->extra;
   return ncclSuccess;
 }
 ncclResult_t ncclCommUserRank(const ncclComm_t comm, int* rank) {
