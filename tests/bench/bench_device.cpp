@@ -3,7 +3,8 @@
 // Times products and attention of an 8-billion-parameter model where models live (the memory of the
 // GPU in a build for GPUs), as shares of a yardstick of the same run: the rate of a large copy.
 //   bench_device [--arithmetic f32|bf16] [--seconds S] [--scale N] [--rows N]...
-// scale: divides all widths (default 1). --rows: only products, of so many rows each.
+// scale: divides all widths and contexts, but for the width of heads (default 1). --rows: of
+// products.
 #include <algorithm>
 #include <chrono>
 #include <cstdio>
@@ -79,15 +80,15 @@ double median_seconds(const BenchOptions& options, const std::function<void()>& 
   const auto since = [](Clock::time_point start) {
     return std::chrono::duration<double>(Clock::now() - start).count();
   };
-  constexpr int kCalls = 10;  // between two looks at the clock
+  const int calls = options.seconds > 0 ? 10 : 1;  // between two looks at the clock
   std::vector<double> times;
   action();
   options.exec.fence();
   for (const auto start = Clock::now(); times.empty() || since(start) < options.seconds;) {
     const auto begin = Clock::now();
-    for (int i = 0; i < kCalls; ++i) action();
+    for (int i = 0; i < calls; ++i) action();
     options.exec.fence();
-    times.push_back(since(begin) / kCalls);
+    times.push_back(since(begin) / calls);
   }
   std::nth_element(times.begin(), times.begin() + times.size() / 2, times.end());
   return times[times.size() / 2];
@@ -208,7 +209,7 @@ class Sequences {
  public:
   Sequences(const BenchOptions& options, int sequences, int length, int count)
       : exec_(options.exec),
-        shape_{32, 8, 4, 0, 128 / options.scale, (128 / options.scale + 63) / 64 * 64},
+        shape_{32, 8, 4, 0, 128, 128},
         rows_(sequences * count),
         blocks_per_sequence_((length + kPage - 1) / kPage),
         type_(kv_type(options.exec)),
@@ -300,5 +301,5 @@ int main(int argc, char** argv) {
   const double copied = copy_rate(options);
   std::printf("copy: %.1f GB/s\n", 1e-9 * copied);
   for (const Shape& shape : kShapes) measure(options, shape, copied);
-  if (options.rows.empty()) measure_attention(options, copied);
+  measure_attention(options, copied);
 }
