@@ -4,6 +4,8 @@
 #include <algorithm>
 #include <numeric>
 
+#include "base/CudaCall.hpp"
+#include "base/Error.hpp"
 #include "kernels/detail/DeviceLaunch.hpp"
 #include "kernels/detail/TreeProgram.hpp"
 
@@ -103,11 +105,10 @@ void peer_sum(const CudaExec& exec, VectorView<float, CudaExec> out, const float
   const std::int64_t most = space.cuda_device_prop().multiProcessorCount,
                      blocks = std::min(most, (sum.count * sum.n + kThreads - 1) / kThreads);
   void* arguments[] = {&sum};
-  const cudaError_t code = cudaLaunchCooperativeKernel(
-      reinterpret_cast<const void*>(&add_over_peers), dim3(static_cast<unsigned>(blocks)),
-      dim3(kThreads), arguments, 0, space.cuda_stream());
-  TAPER_INSIST(code == cudaSuccess,
-               "a sum over GPUs cannot be launched: " << cudaGetErrorString(code));
+  require_cuda(cudaLaunchCooperativeKernel(reinterpret_cast<const void*>(&add_over_peers),
+                                           dim3(static_cast<unsigned>(blocks)), dim3(kThreads),
+                                           arguments, 0, space.cuda_stream()),
+               "a sum over GPUs");
 }
 
 }  // namespace taper

@@ -4,6 +4,7 @@
 // CUDA.
 #include <algorithm>
 
+#include "base/CudaCall.hpp"
 #include "base/Error.hpp"
 #include "kernels/Staging.hpp"
 #include "kernels/detail/rows_device.inl.hpp"
@@ -133,9 +134,9 @@ template <>
 void clear<CudaExec>(const CudaExec& exec, const GradientView& sums) {
   void* const to = sums.is_fixed() ? static_cast<void*>(sums.fixed()) : sums.f32();
   const std::int64_t element = sums.is_fixed() ? sizeof(Fixed) : sizeof(float);
-  const cudaError_t code =
-      cudaMemsetAsync(to, 0, static_cast<std::size_t>(sums.size() * element), exec.stream());
-  TAPER_INSIST(code == cudaSuccess, "cudaMemsetAsync: " << cudaGetErrorString(code));
+  require_cuda(
+      cudaMemsetAsync(to, 0, static_cast<std::size_t>(sums.size() * element), exec.stream()),
+      "cudaMemsetAsync");
 }
 template <>
 void add_fixed_sums<CudaExec>(const CudaExec& exec, VectorView<Fixed, CudaExec> sums,

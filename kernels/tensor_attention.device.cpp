@@ -390,7 +390,7 @@ Sharing sharing_of(const AttentionArgs& args, const AttentionGrid& grid) {
             tiles = grid.count * args.kv_heads * ((queries + kFewQueries - 1) / kFewQueries);
   sharing.queries = std::min(queries, kFewQueries);
   const AttentionScratch& scratch = grid.scratch;
-  if (scratch.sums == nullptr || tiles > AttentionScratch::kMostShared ||
+  if (tiles == 0 || scratch.sums == nullptr || tiles > AttentionScratch::kMostShared ||
       std::int64_t{tiles} * scratch.chunks * kept_floats<kWidth>(sharing.queries) > scratch.floats)
     return sharing;
   sharing.sums = scratch.sums;

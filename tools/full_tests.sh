@@ -28,7 +28,7 @@ run_full_tests() {
 
 # test_devices: kernels and whole commands on an emulated GPU.
 test_devices() {
-  local lines cuda host_environment
+  local lines cuda name host_environment host_names
   cuda="$(command -v nvcc || ls /usr/local/cuda/bin/nvcc 2> /dev/null)"
   if [[ -z "$cuda" ]]; then
     skip "nvcc is not here: the code for GPUs is not tested"
@@ -39,7 +39,7 @@ test_devices() {
     failed=$((failed + 1)) problems+=("dependencies for GPUs")
     return
   fi
-  host_environment="$(export -p)"
+  host_environment="$(export -p)" host_names=" $(compgen -e | tr '\n' ' ')"
   eval "$lines"
   export PATH="${cuda%/*}:$PATH"
   test_preset cuda --label-exclude '^gpu$|^long$|^style$|^tools$'
@@ -48,6 +48,7 @@ test_devices() {
     --emulator "$TAPER_BUILD_DIR/cuda/tests/gpuemu/lib"
   note "resources of kernels" python3 "$taper_root/tools/kernel_resources.py" "$TAPER_BUILD_DIR/cuda"
   eval "${host_environment//declare -x/declare -gx}"
+  for name in $(compgen -e); do [[ "$host_names" == *" $name "* ]] || unset "$name"; done
 }
 
 skip() {

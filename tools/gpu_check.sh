@@ -27,9 +27,9 @@ libraries() {
 }
 
 pack() {
-  local cpu="$1" gpu="$2" bundle="$3" folder program
+  local cpu="$1" gpu="$2" bundle="$3" program
   folder="$(mktemp -d)"
-  trap 'rm -rf "$folder"' RETURN
+  trap 'rm -rf "$folder"' EXIT
   mkdir -p "$folder/bin" "$folder/lib" "$folder"/tree/tests/{golden,gpuemu,peers}
   [[ -x "$cpu/bin/taper" ]] || die "$cpu has no bin/taper; build the preset default"
   for program in bin/taper tests/kernels/test_kernels tests/engine/test_engine tests/comm/test_comm tests/model/test_model \
@@ -168,34 +168,37 @@ sanitize() {
 
 run() {
   local bundle="$1" what
-  results="$2" folder="$(mktemp -d)" emulator=
-  trap 'rm -rf "$folder"' RETURN
+  results="$2" emulator=
+  shift 2
+  if [[ "${1:-}" == --emulator ]]; then
+    [[ $# == 2 ]] || die "--emulator expects the folder of the emulator, and no parts"
+    emulator="$2"
+    set -- check
+  elif [[ $# == 0 ]]; then
+    set -- check measure kernels profiles sanitize
+  fi
+  for what in "$@"; do
+    case "$what" in
+      check | measure | kernels | profiles | sanitize) ;;
+      *) die "unknown part '$what'; there are check, measure, kernels, profiles and sanitize" ;;
+    esac
+  done
+  folder="$(mktemp -d)"
+  trap 'rm -rf "$folder"' EXIT
   mkdir -p "$results"
   : > "$results/parts.jsonl"
   tar -C "$folder" -xJf "$bundle"
   LD_LIBRARY_PATH="$folder/lib:/usr/local/cuda/lib64:$(wheel_folders):${LD_LIBRARY_PATH:-}"
   export LD_LIBRARY_PATH PATH="$folder/bin:$PATH"
   export HYDRA_LAUNCHER=fork UCX_TLS=self,sysv,posix OMP_PROC_BIND=false KOKKOS_DISABLE_WARNINGS=1
-  shift 2
-  if [[ "${1:-}" == --emulator ]]; then
-    emulator="$2"
-    export LD_LIBRARY_PATH="$emulator:$LD_LIBRARY_PATH" GPUEMU_DEVICES=2
-    set -- check
-  elif [[ $# == 0 ]]; then
-    set -- check measure kernels profiles sanitize
-  fi
+  if [[ -n "$emulator" ]]; then export LD_LIBRARY_PATH="$emulator:$LD_LIBRARY_PATH" GPUEMU_DEVICES=2; fi
   devices="$(nvidia-smi -L 2> /dev/null | grep -c ^GPU || true)"
-  for what in "$@"; do
-    case "$what" in
-      check | measure | kernels | profiles | sanitize) "$what" ;;
-      *) die "unknown part '$what'; there are check, measure, kernels, profiles and sanitize" ;;
-    esac
-  done
+  for what in "$@"; do "$what"; done
   ! grep -Eq '"(fail|timeout)"' "$results/parts.jsonl"
 }
 
 case "${1:-} $#" in
   "pack 4") pack "${@:2}" ;;
-  "run "[3-7]) run "${@:2}" ;;
+  "run "[3-9]) run "${@:2}" ;;
   *) die "expects: pack CPU_BUILD GPU_BUILD BUNDLE, or run BUNDLE RESULTS [--emulator DIR | PART...]" ;;
 esac

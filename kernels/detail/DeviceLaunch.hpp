@@ -11,6 +11,9 @@
 #include <vector>
 
 #include "base/Error.hpp"
+#if defined(KOKKOS_ENABLE_CUDA) && defined(__CUDACC__)
+#include "base/CudaCall.hpp"
+#endif
 #include "kernels/Exec.hpp"
 
 namespace taper::detail {
@@ -105,8 +108,7 @@ void device_for_teams(const char* label, const E& exec, std::int64_t n,
 #if defined(KOKKOS_ENABLE_CUDA) && defined(__CUDACC__)
     run_teams<<<static_cast<unsigned>(n), static_cast<unsigned>(threads), bytes,
                 kokkos_space(exec).cuda_stream()>>>(f);
-    const cudaError_t code = cudaGetLastError();
-    TAPER_INSIST(code == cudaSuccess, label << " cannot be launched: " << cudaGetErrorString(code));
+    require_cuda(cudaGetLastError(), label);
 #endif
   }
 }

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include "base/CudaCall.hpp"
 #include "base/Error.hpp"
 #include "kernels/detail/DeviceLaunch.hpp"
 
@@ -29,21 +30,18 @@ template <auto kernel, class... Args>
 void launch_with_shared_memory(const CudaExec& exec, const char* what, dim3 blocks, int threads,
                                std::size_t bytes, const Args&... args) {
   if (blocks.x == 0 || blocks.y == 0 || blocks.z == 0) return;
-  const auto require = [&](cudaError_t code) {
-    TAPER_INSIST(code == cudaSuccess,
-                 "launch of " << what << " failed: " << cudaGetErrorString(code));
-  };
   static const std::size_t most = [&] {  // once, not at every launch
     const std::size_t limit = shared_memory_of_a_block(exec);
-    require(cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize,
-                                 static_cast<int>(limit)));
+    require_cuda(cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize,
+                                      static_cast<int>(limit)),
+                 what);
     return limit;
   }();
   TAPER_INSIST(bytes <= most,
                what << " needs " << bytes << " bytes of shared memory (" << most << " are there)");
   kernel<<<blocks, static_cast<unsigned>(threads), bytes, kokkos_space(exec).cuda_stream()>>>(
       args...);
-  require(cudaGetLastError());
+  require_cuda(cudaGetLastError(), what);
 }
 
 }  // namespace taper::detail

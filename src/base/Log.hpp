@@ -8,8 +8,9 @@ namespace taper {
 
 enum class LogLevel { kInfo, kWarning, kError };
 
-// Sets the rank that stands before each line; info lines come from rank 0 only. The one mutable
-// process-wide state of the project.
+// Sets the rank that stands before each line; info lines come from rank 0 only. Beside what
+// MPI still needs at the end of a job (Startup.cpp, SharedError.cpp), the one mutable process-wide
+// state of the project.
 void set_log_rank(int rank, int ranks);
 int log_rank();
 

@@ -7,8 +7,11 @@
 #include <cctype>
 #include <cstdarg>
 #include <cstdio>
+#include <cstdlib>
 #include <ctime>
 #include <numeric>
+
+#include "base/Error.hpp"
 
 namespace taper {
 namespace {
@@ -103,6 +106,14 @@ std::string format_text(const char* pattern, ...) {
 std::string host_name() {
   char name[256] = {};
   return gethostname(name, sizeof name - 1) == 0 ? name : "unknown";
+}
+
+bool is_wished(const char* variable) {
+  const char* value = std::getenv(variable);
+  const std::string_view text = value == nullptr ? "yes" : value;
+  TAPER_VALIDATE(text == "yes" || text == "no",
+                 variable << " is '" << text << "' in the environment (yes or no)");
+  return text == "yes";
 }
 
 std::string utc_text() {

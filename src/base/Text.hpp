@@ -52,6 +52,10 @@ std::string format_text(const char* pattern, ...) __attribute__((format(printf, 
 // Of this machine, "unknown" if it has no name.
 std::string host_name();
 
+// Whether a variable of the environment says "yes", or is not there. Throws Error unless it is
+// "yes" or "no".
+bool is_wished(const char* variable);
+
 // Now, as "2026-01-31T12:00:00Z".
 std::string utc_text();
 

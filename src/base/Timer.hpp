@@ -6,6 +6,12 @@
 
 namespace taper {
 
+// Of the monotonic clock.
+inline std::int64_t now_ns() {
+  const auto since_start = std::chrono::steady_clock::now().time_since_epoch();
+  return std::chrono::duration_cast<std::chrono::nanoseconds>(since_start).count();
+}
+
 // Time since construction or the last restart(), by the monotonic clock.
 class Timer {
  public:

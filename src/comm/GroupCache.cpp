@@ -167,6 +167,12 @@ GroupCache GroupCache::for_chain(Group whole, const DivisorChain& chain) {
   return cache;
 }
 
+// Freeing a communicator is collective: in one order everywhere, which a map's own destructor does
+// not promise.
+GroupCache::~GroupCache() {
+  while (!groups_.empty()) groups_.erase(groups_.begin());
+}
+
 const Group& GroupCache::world() const {
   return groups_.at(all_ranks_);
 }

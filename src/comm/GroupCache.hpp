@@ -35,6 +35,7 @@ class GroupCache {
   static GroupCache for_chain(Group whole, const DivisorChain& chain);
 
   GroupCache(GroupCache&&) = default;
+  ~GroupCache();
 
 #if defined(TAPER_CUDA)
   // Lets the GPUs of the ranks exchange data directly, each rank having one of its own: a
@@ -64,8 +65,7 @@ class GroupCache {
  private:
   GroupCache(Group whole, RankLists rank_lists);
 
-  std::map<std::vector<int>, Group>
-      groups_;  // those that this rank is in; freed in this order everywhere
+  std::map<std::vector<int>, Group> groups_;  // those that this rank is in
   std::map<int, const Group*> tp_groups_;
   std::map<int, const Group*> dp_groups_;
   std::vector<int> all_ranks_;

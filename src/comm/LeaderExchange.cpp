@@ -76,7 +76,7 @@ void LeaderExchange::wait_for_answers() {
 }
 
 void LeaderExchange::answer() {
-  wait_for_answers();  // everybody has posted again since, hence received them
+  wait_for_answers();  // all have come to the end of the exchange before, hence received them
   sent_ = all_;
   for (std::size_t i = 1; i < leaders_.size(); ++i)
     TAPER_MPI_CALL(MPI_Isend(sent_.data(), static_cast<int>(sent_.size()), MPI_INT64_T, leaders_[i],

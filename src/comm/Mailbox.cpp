@@ -36,7 +36,9 @@ Mailbox::~Mailbox() {
 
 void Mailbox::send(int to, std::string message) {
   TAPER_INSIST(message.size() < std::numeric_limits<int>::max(),
-               "a message of " << message.size() << " bytes (of MPI's integers)");
+               "a message of " << message.size() << " bytes to rank "
+                               << group_->world_ranks()[static_cast<std::size_t>(to)]
+                               << " (MPI counts bytes in an int: less than 2 GiB)");
   ++sent_to_.at(static_cast<std::size_t>(to));
   if (to == group_->rank()) {
     ++received_;

@@ -3,19 +3,12 @@
 
 #include <unistd.h>
 
-#include <chrono>
 #include <iomanip>
 #include <sstream>
 
+#include "base/Timer.hpp"
+
 namespace taper {
-namespace {
-
-std::int64_t now_ns() {
-  const auto since_start = std::chrono::steady_clock::now().time_since_epoch();
-  return std::chrono::duration_cast<std::chrono::nanoseconds>(since_start).count();
-}
-
-}  // namespace
 
 Progress::Progress(Faults faults)
     : changed_ns_(now_ns()), faults_(std::move(faults)), working_since_ns_(now_ns()) {}

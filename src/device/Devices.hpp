@@ -57,11 +57,11 @@ std::string problem_of(const std::vector<DeviceUse>& ranks);
 std::int64_t device_memory_taken();
 
 #if defined(TAPER_CUDA)
-// Asks the CUDA runtime.
+// Asks the CUDA runtime. Throws Error if a device does not answer.
 VisibleDevices visible_devices();
 // The one that this process uses; without a name if it can use none.
 Device device_in_use();
-// Bytes of its memory that nobody has taken, less a little that the driver takes later.
+// Bytes of its memory that nobody has taken, less a little that the driver takes later; at least 1.
 std::int64_t device_memory_left();
 // The compute capability that this program was built for.
 int built_for();

@@ -27,7 +27,7 @@ void on_every_thread(const F& f) {
 
 Runtime::Runtime(int& argc, char** argv, int threads, [[maybe_unused]] int device)
     : owns_kokkos_(true) {
-  // Kokkos advises binding of threads, on every rank, if the placement of ranks has said what
+  // Kokkos advises binding of threads, on every rank, although the placement of ranks has said what
   // there is to say.
   setenv("KOKKOS_DISABLE_WARNINGS", "1", 0);
 #if defined(KOKKOS_ENABLE_OPENMP)

@@ -4,16 +4,15 @@
 #include <algorithm>
 #include <utility>
 
-#include "base/Path.hpp"
-
 namespace taper {
 
 std::vector<std::string> ModelOptions::problems() const {
   std::vector<std::string> list;
   if (directory.empty())
     list.push_back(
-        "Model/Directory is not set (a Hugging Face directory is expected, e.g. data/model); " +
-        path_advice(""));
+        "Model/Directory is not set (a Hugging Face directory is expected, e.g. data/model); name "
+        "a "
+        "run file that sets it, or use --set Model/Directory=DIR");
   for (std::string& problem : Numbers::problems("Model/Arithmetic", "Model/Cache Type"))
     list.push_back(std::move(problem));
   return list;

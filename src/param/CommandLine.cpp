@@ -261,7 +261,8 @@ void CommandLine::take(Option& option, const std::string& text) const {
 void CommandLine::take_positional(std::size_t position, const std::string& text) const {
   if (position >= positionals_.size())
     fail("unexpected argument \"" + text + "\"" +
-         (positionals_.empty() ? "; options begin with two dashes" : ""));
+         (positionals_.empty() ? "; all of this command's arguments are options (--help lists them)"
+                               : ""));
   Option& positional = *positionals_[position];
   positional.given = true;
   if (const auto refusal = positional.binding->take(detail::Value::of_text(text)))

@@ -140,6 +140,12 @@ PairClass pair_class(int first, int tp, int ranks_per_node) {
   return first / node == (first + tp - 1) / node ? PairClass::kSameNode : PairClass::kOtherNode;
 }
 
+PairClass pair_class(int first, int tp, const std::vector<int>& node_of_rank) {
+  const auto begin = node_of_rank.begin() + first;
+  const bool same = std::all_of(begin, begin + tp, [&](int node) { return node == *begin; });
+  return same ? PairClass::kSameNode : PairClass::kOtherNode;
+}
+
 std::vector<std::string> LatencyProfile::problems() const {
   std::vector<std::string> list;
   if (ranks < 1 || ranks_per_node < 1) list.push_back("ranks and ranks per node must be positive");

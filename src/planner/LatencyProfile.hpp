@@ -19,6 +19,8 @@ enum class PairClass : std::int32_t { kSameNode = 0, kOtherNode = 1 };
 const char* to_string(PairClass pair);
 // The class of a group [first, first + tp) of ranks placed node by node.
 PairClass pair_class(int first, int tp, int ranks_per_node);
+// ... of ranks on these nodes.
+PairClass pair_class(int first, int tp, const std::vector<int>& node_of_rank);
 
 // What a profile belongs to.
 struct ProfileIdentity {

@@ -44,11 +44,12 @@ std::vector<PassShape> shapes_of(const PassProbeOptions& o, const ModelFiles& fi
   return shapes;
 }
 
+// Of the blocks of `size` ranks, which work at the same time: what counts is the slowest one.
 PairClass class_of(const Ranks& ranks, int size) {
   const std::vector<int> nodes = ranks.hosts.node_of_rank();
-  const bool same = std::all_of(nodes.begin(), nodes.begin() + size,
-                                [&](int node) { return node == nodes.front(); });
-  return same ? PairClass::kSameNode : PairClass::kOtherNode;
+  for (int first = 0; first < ranks.size(); first += size)
+    if (pair_class(first, size, nodes) == PairClass::kOtherNode) return PairClass::kOtherNode;
+  return PairClass::kSameNode;
 }
 
 // A model that learns on a block of ranks.

@@ -119,11 +119,8 @@ void ProfileJob::restore() {
 
 std::vector<PairClass> ProfileJob::pairs(int degree) const {
   std::vector<PairClass> list;
-  for (int first = 0; first < ranks_->size(); first += degree) {
-    const auto begin = node_of_rank_.begin() + first;
-    const bool same = std::all_of(begin, begin + degree, [&](int node) { return node == *begin; });
-    list.push_back(same ? PairClass::kSameNode : PairClass::kOtherNode);
-  }
+  for (int first = 0; first < ranks_->size(); first += degree)
+    list.push_back(pair_class(first, degree, node_of_rank_));
   return list;
 }
 

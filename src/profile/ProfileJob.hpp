@@ -44,8 +44,8 @@ class ProfileJob {
 
  private:
   void restore();
-  // Costs of switching to each degree. Collective over the world.
   std::int64_t page_bytes() const;  // of one KV head of one layer
+  // Costs of switching to each degree. Collective over the world.
   void measure_switches();
   // One visit; false if there is none left. `schedule` is null except on rank 0. Collective over
   // the world.

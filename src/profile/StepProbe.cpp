@@ -67,7 +67,8 @@ struct StepProbe::Side {
 std::vector<std::string> StepProbeOptions::problems() const {
   std::vector<std::string> list;
   if (max_positions <= kSlack)
-    list.push_back("max_positions must be above " + std::to_string(kSlack));
+    list.push_back("--max-positions is " + std::to_string(max_positions) + " (it must be above " +
+                   std::to_string(kSlack) + ", which are measured beyond a context)");
   if (max_batch < 1) list.push_back("max_batch must be at least 1");
   if (step_rows < 1) list.push_back("step_rows must be at least 1");
   if (!(kv_memory_mb > 0)) list.push_back("kv_memory_mb must be positive");

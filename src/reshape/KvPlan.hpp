@@ -16,7 +16,6 @@ namespace taper {
 // What a plan needs to know of the replicas of any layout.
 struct KvGeometry {
   int kv_heads = 0;                 // of the model
-  int block_size = 64;              // positions
   std::int64_t bytes_per_page = 0;  // of one layer and KV head
   // KV heads that shard `index` of degree `tp` reads.
   std::function<Range(int tp, int index)> heads;

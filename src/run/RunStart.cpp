@@ -58,9 +58,11 @@ std::string look_at(RunStart& start, const ModelFiles& files, const Ranks& ranks
 void require_same_seed(const fs::path& checkpoint, std::uint64_t checkpoint_seed,
                        std::uint64_t run_seed) {
   TAPER_VALIDATE(checkpoint_seed == run_seed,
-                 "the checkpoint " << path_text(checkpoint) << " was made with Run/Seed "
-                                   << checkpoint_seed << " (this run has " << run_seed
-                                   << "); use the same seed, or --resume none");
+                 "the checkpoint "
+                     << path_text(checkpoint) << " was made with Run/Seed " << checkpoint_seed
+                     << " (this run has " << run_seed
+                     << "); use the same seed or another Output/Directory "
+                        "(--resume none starts over, and deletes what this one holds)");
 }
 
 std::string start_text(const RunStart& start, const std::string& beginning, const std::string& unit,

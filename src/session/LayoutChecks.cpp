@@ -16,11 +16,13 @@ DivisorChain chain_with(int ranks, std::vector<int> degrees) {
   std::vector<int> chain{1};
   for (std::size_t i = 1; i < degrees.size(); ++i) {
     const int from = degrees[i - 1], to = degrees[i];
-    TAPER_VALIDATE(to % from == 0 && ranks % to == 0,
-                   "tensor-parallel degree "
-                       << (ranks % to != 0 ? to : from) << " on " << ranks
-                       << " ranks (degrees must divide the ranks and each other); choose degrees "
-                          "of which each divides the next");
+    TAPER_VALIDATE(ranks % to == 0, "tensor-parallel degree "
+                                        << to << " on " << ranks
+                                        << " ranks (it must divide them); choose a divisor");
+    TAPER_VALIDATE(to % from == 0, "tensor-parallel degrees "
+                                       << from << " and " << to << " on " << ranks
+                                       << " ranks (one must divide the other); choose degrees of "
+                                          "which each divides the next");
     const DivisorChain steps = DivisorChain::of(to / from);
     for (std::size_t s = 1; s < steps.degrees().size(); ++s)
       chain.push_back(from * steps.degrees()[s]);

@@ -2,7 +2,6 @@
 #include "session/MemoryDomains.hpp"
 
 #include <cstdint>
-#include <cstdlib>
 #include <cstring>
 #include <map>
 #include <optional>
@@ -12,6 +11,7 @@
 
 #include "base/Error.hpp"
 #include "base/Packing.hpp"
+#include "base/Text.hpp"
 #include "comm/Collectives.hpp"
 #include "device/SharedMemory.hpp"
 
@@ -22,11 +22,7 @@ bool is_wanted() {
 #if defined(TAPER_CUDA)
   return false;  // weights are in memory of the GPU
 #else
-  const char* wish = std::getenv("TAPER_SHARE_WEIGHTS");
-  const std::string_view text = wish == nullptr ? "yes" : wish;
-  TAPER_VALIDATE(text == "yes" || text == "no",
-                 "TAPER_SHARE_WEIGHTS is '" << text << "' (yes or no)");
-  return text == "yes";
+  return is_wished("TAPER_SHARE_WEIGHTS");
 #endif
 }
 

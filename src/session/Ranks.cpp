@@ -77,10 +77,10 @@ std::string detail::bytes_from_rank_0(const Ranks& ranks,
       text = error.what();
       code = {static_cast<std::int32_t>(error.code())};
     } catch (const std::filesystem::filesystem_error& error) {
-      text = error.what();
+      text = describe(error);
       code = {static_cast<std::int32_t>(ExitCode::kBadInput)};
     } catch (const std::exception& error) {
-      text = error.what();
+      text = describe(error);
       code = {static_cast<std::int32_t>(ExitCode::kFailure)};
     }
   broadcast(ranks.world(), code, 0);

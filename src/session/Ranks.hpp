@@ -86,7 +86,8 @@ void on_rank_0(const Ranks& ranks, const Check& check) {
 
 // How the job is spread, as this rank sees it: ranks, ranks_per_host, threads_per_rank.
 std::map<std::string, std::string> job_facts(const Ranks& ranks);
-// The same, and the instructions that kernels on the host use.
+// The same, the instructions that kernels on the host use and, where they compute on GPUs, that of
+// this rank.
 std::map<std::string, std::string> run_facts(const Ranks& ranks);
 
 // Throws Error on every rank if `text` differs between ranks; `what` names it. Collective over the

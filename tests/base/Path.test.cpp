@@ -1,7 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "base/Path.hpp"
 
+#include <unistd.h>
+
 #include <catch2/catch_test_macros.hpp>
+#include <filesystem>
 
 using namespace taper;
 
@@ -17,6 +20,19 @@ TEST_CASE("the directory that a relative path counts from is told") {
   const std::string here = path_text(std::filesystem::current_path());
   CHECK(path_advice("/no/such") == "check the path");
   CHECK(path_advice("no/such").find("working directory, " + here) != std::string::npos);
+}
+
+TEST_CASE("there is advice where the working directory is gone, too") {
+  namespace fs = std::filesystem;
+  const fs::path before = fs::current_path();
+  const fs::path gone = fs::temp_directory_path() / ("taper-gone-" + std::to_string(::getpid()));
+  fs::create_directories(gone);
+  fs::current_path(gone);
+  fs::remove(gone);
+  std::string advice;
+  CHECK_NOTHROW(advice = path_advice("no/such"));
+  fs::current_path(before);
+  CHECK(advice == "check the path");
 }
 
 TEST_CASE("a directory has one name, with or without a slash at its end") {

@@ -11,39 +11,27 @@ could be cut anywhere, shares of 2 to 1 would make it 1.5 times as fast.
 """
 
 import argparse
-import json
-import os
 import statistics
-import subprocess
-import sys
 import tempfile
 from pathlib import Path
 
-from taper_tables import assignments, print_head, print_row
+from taper_tables import ROOT, iterations, print_head, print_row
 
-ROOT = Path(__file__).resolve().parents[2]
 SLOW = "update_actor:1:slow2"
 IDEAL = 1.5
 
 
 def seconds(options, folder, mode, fault):
-    output = Path(folder) / "run"
     values = {
         "Model/Directory": ROOT / "data/model",
-        "Output/Directory": output,
         "Training/Iterations": options.iterations,
         "Evaluation/Every": 0,
         "Checkpoint/Every": 0,
         "Balance/Mode": mode,
     } | dict(text.split("=", 1) for text in options.set)
-    command = [*options.launcher.split(), options.taper, "train", ROOT / "data/quickstart.yaml", "--resume", "none"]
-    command += assignments(values)
-    environment = os.environ | {"TAPER_FAULT": fault}
-    done = subprocess.run(command, capture_output=True, text=True, stdin=subprocess.DEVNULL, env=environment, check=False)
-    if done.returncode != 0:
-        sys.exit(f"taper ended with code {done.returncode}:\n{done.stdout[-2000:]}{done.stderr[-2000:]}")
-    lines = [json.loads(line) for line in (output / "metrics.jsonl").read_text().splitlines()]
-    return statistics.mean(line["timing_s/update_actor"] for line in lines[3:] if "timing_s/gen" in line)
+    output = Path(tempfile.mkdtemp(dir=folder)) / "run"
+    lines = iterations(options, ROOT / "data/quickstart.yaml", output, values, {"TAPER_FAULT": fault})
+    return statistics.mean(line["timing_s/update_actor"] for line in lines[3:])
 
 
 def main():

@@ -21,9 +21,8 @@ import tempfile
 import time
 from pathlib import Path
 
-from taper_tables import head_dim, matrix_sizes, output_and_memory, print_head, print_row, reading_rate
+from taper_tables import ROOT, head_dim, matrix_sizes, output_and_memory, print_head, print_row, reading_rate
 
-ROOT = Path(__file__).resolve().parents[2]
 PARTS = ["context", "batch", "parameters", "queue"]
 
 

@@ -24,9 +24,8 @@ import tempfile
 from functools import partial
 from pathlib import Path
 
-from taper_tables import assignments, print_head, print_row
+from taper_tables import ROOT, assignments, print_head, print_row
 
-ROOT = Path(__file__).resolve().parents[2]
 MODEL = ROOT / "data/model"
 RECORD = Path(__file__).with_suffix(".json")
 
@@ -92,7 +91,7 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--taper", required=True, type=Path, help="the program")
     parser.add_argument("--jobs", nargs="+", choices=JOBS, default=list(JOBS))
-    parser.add_argument("--margin", type=float, default=5.0, help="percent above the record that are no error")
+    parser.add_argument("--margin", type=float, default=5.0, help="percent above or below the record that are no error")
     parser.add_argument("--renew", action="store_true", help="records what is counted")
     options = parser.parse_args()
     if shutil.which("valgrind") is None:
@@ -112,13 +111,13 @@ def main():
         now, then = many - few, recorded.get(name)
         change = 100 * (now / then - 1) if then else 0.0
         print_row(name, f"{now / 1e6:.1f}", f"{then / 1e6:.1f}" if then else "", f"{change:+.2f} %" if then else "")
-        if abs(change) > options.margin and not options.renew:
+        if (then is None or abs(change) > options.margin) and not options.renew:
             others.append(name)
         recorded[name] = now
     if options.renew:
         RECORD.write_text(json.dumps(records, indent=2) + "\n")
     if others:
-        print(f"other numbers of instructions than recorded: {', '.join(others)}; if that is meant, --renew")
+        print(f"other numbers of instructions than recorded, or none recorded: {', '.join(others)}; if that is meant, --renew")
     return 1 if others else 0
 
 

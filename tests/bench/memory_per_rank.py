@@ -13,14 +13,10 @@ compared in the same rounds. Run on any machine: memory does not depend on cores
 
 import argparse
 import json
-import subprocess
-import sys
 import tempfile
 from pathlib import Path
 
-from taper_tables import assignments, print_head, print_row
-
-ROOT = Path(__file__).resolve().parents[2]
+from taper_tables import ROOT, assignments, output_of, print_head, print_row
 
 
 def peak_mib(options, taper, ranks, prompts, directory):
@@ -32,10 +28,7 @@ def peak_mib(options, taper, ranks, prompts, directory):
         "Checkpoint/Every": 0,
         "Output/Directory": directory,
     }
-    command = [options.mpiexec, "-n", str(ranks), taper, "train", *assignments(settings)]
-    done = subprocess.run(command, capture_output=True, text=True)
-    if done.returncode != 0:
-        sys.exit(f"{' '.join(map(str, command))} failed:\n{done.stdout[-2000:]}{done.stderr[-2000:]}")
+    output_of([options.mpiexec, "-n", str(ranks), taper, "train", *assignments(settings)])
     last = (directory / "metrics.jsonl").read_text().splitlines()[-1]
     return json.loads(last)["perf/max_memory_allocated_gb"] * 1024
 

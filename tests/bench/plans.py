@@ -18,18 +18,11 @@ than all models on all ranks.
 import argparse
 import json
 import statistics
-import subprocess
 import sys
 import tempfile
 from pathlib import Path
 
-from taper_tables import assignments, print_head, print_row
-
-
-def call(command):
-    done = subprocess.run([str(c) for c in command], capture_output=True, text=True, stdin=subprocess.DEVNULL, check=False)
-    if done.returncode != 0:
-        sys.exit(f"{' '.join(map(str, command))} ended with code {done.returncode}:\n{done.stdout[-2000:]}{done.stderr[-2000:]}")
+from taper_tables import assignments, output_of, print_head, print_row
 
 
 def lines_of(path):
@@ -44,7 +37,7 @@ def placements(options, folder):
         command += ["--profile", profile]
     if options.lengths:
         command += ["--lengths", options.lengths]
-    call([*command, *options_of(options)])
+    output_of([*command, *options_of(options)])
     found = lines_of(output)
     flat = next((p for p in found if p["name"] == "flattening"), None)
     if flat is None:
@@ -65,7 +58,7 @@ def iteration_seconds(options, folder, placement):
         "Evaluation/Every": 0,
     }
     launch = [*options.launcher.split(), options.taper, "train", options.run, "--resume", "none"]
-    call([*launch, *options_of(options), *assignments(values)])
+    output_of([*launch, *options_of(options), *assignments(values)])
     lines = lines_of(output / "metrics.jsonl")
     steps = [x["timing_s/step"] - x.get("timing_s/save_checkpoint", 0) for x in lines if "timing_s/step" in x]
     return statistics.mean(steps[2:])

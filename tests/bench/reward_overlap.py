@@ -18,7 +18,7 @@ from pathlib import Path
 from taper_tables import ROOT, iterations_without_learning, print_head, print_row
 
 WORKER = ROOT / "tests/faults/bad_worker.py"
-RANKS, RESPONSES, LATENCY = 2, 128, 1.0
+RESPONSES, LATENCY = 128, 1.0
 ITERATIONS = 5
 
 
@@ -42,8 +42,10 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--taper", required=True, help="the executable")
     parser.add_argument("--workers", nargs="+", type=int, default=[16, 32, 64], help="on each rank")
-    parser.add_argument("--launcher", default=f"mpiexec -n {RANKS} -bind-to core")
+    parser.add_argument("--ranks", type=int, default=2)
+    parser.add_argument("--mpiexec", default="mpiexec -bind-to core", help="starts ranks, as many as -n behind it says")
     options = parser.parse_args()
+    options.launcher = f"{options.mpiexec} -n {options.ranks}"
     print_head("workers", "generation, s", "longer by, s", "limit, s", "longer by / limit, median (least to most)")
     with tempfile.TemporaryDirectory(prefix="taper-overlap-") as folder:
         alone = iterations(options, folder, 0)
@@ -51,11 +53,11 @@ def main():
             judged = iterations(options, folder, workers)
             longer = [b["timing_s/step"] - a["timing_s/step"] for a, b in zip(alone, judged)]
             generation = [a["timing_s/gen"] for a in alone]
-            limits = [max(LATENCY, RESPONSES * LATENCY / (RANKS * workers) - g) for g in generation]
+            limits = [max(LATENCY, RESPONSES * LATENCY / (options.ranks * workers) - g) for g in generation]
             shares = [a / b for a, b in zip(longer, limits)]
             medians = [f"{statistics.median(values):.2f}" for values in (generation, longer, limits, shares)]
             medians[-1] += f" ({min(shares):.2f} to {max(shares):.2f})"
-            print_row(f"{RANKS} x {workers}", *medians)
+            print_row(f"{options.ranks} x {workers}", *medians)
 
 
 if __name__ == "__main__":

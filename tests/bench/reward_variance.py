@@ -69,6 +69,8 @@ def main():
     parser.add_argument("--task", required=True, help="the metric that is meant")
     parser.add_argument("--launcher", default="mpiexec -n 2 -bind-to core")
     options = parser.parse_args()
+    if len(options.seeds) > max(STUDENT) + 1:
+        parser.error(f"--seeds: at most {max(STUDENT) + 1}, as many as the table of Student's distribution here is for")
     options.output.mkdir(parents=True, exist_ok=True)
     print_head(*COLUMNS)
     for preset in options.presets:

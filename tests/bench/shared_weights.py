@@ -22,9 +22,8 @@ import tempfile
 import time
 from pathlib import Path
 
-from taper_tables import assignments, band, output_of, print_head, print_row
+from taper_tables import ROOT, assignments, band, output_of, print_head, print_row
 
-ROOT = Path(__file__).resolve().parents[2]
 
 
 def children(process):

@@ -53,7 +53,8 @@ def processor():
 def output_of(command, environment=None):
     """What a command prints, with these variables beside ours; it ends this program if the command fails."""
     words = list(map(str, command))
-    done = subprocess.run(words, capture_output=True, text=True, env=os.environ | (environment or {}), check=False)
+    done = subprocess.run(words, capture_output=True, text=True, stdin=subprocess.DEVNULL,
+                          env=os.environ | (environment or {}), check=False)
     if done.returncode != 0:
         sys.exit(f"{' '.join(words)} ended with code {done.returncode}:\n{done.stdout[-3000:]}{done.stderr[-3000:]}")
     return done.stdout
@@ -94,14 +95,11 @@ def reading_rate(build, environment):
     return max(2 * float(k) * float(columns) / (float(time) * 1e-6) for k, columns, time in products)
 
 
-def iterations(options, run_file, output, values):
+def iterations(options, run_file, output, values, environment=None):
     """Metrics of each iteration of a run to `output`, with the parameters `values`; it ends this program if the run
     fails. `options` has the launcher and the executable."""
-    command = [*options.launcher.split(), options.taper, "train", run_file]
-    command += assignments({"Output/Directory": output} | values)
-    done = subprocess.run(command, capture_output=True, text=True, stdin=subprocess.DEVNULL, check=False)
-    if done.returncode != 0:
-        sys.exit(f"{Path(output).name}: taper ended with code {done.returncode}:\n{done.stdout}{done.stderr}")
+    words = assignments({"Output/Directory": output} | values)
+    output_of([*options.launcher.split(), options.taper, "train", run_file, *words], environment)
     lines = [json.loads(line) for line in (Path(output) / "metrics.jsonl").read_text().splitlines()]
     return [line for line in lines if "timing_s/gen" in line]
 

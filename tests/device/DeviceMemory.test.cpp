@@ -12,6 +12,7 @@
 #include <cstdint>
 #include <vector>
 
+#include "base/CudaCall.hpp"
 #include "base/Error.hpp"
 #include "device/Devices.hpp"
 
@@ -62,4 +63,12 @@ TEST_CASE("more than the GPU has is refused with what to do") {
   CHECK_THROWS_MATCHES(ArenaMemory(static_cast<std::int64_t>(free) + 1, MemoryKind::kModel), Error,
                        MessageMatches(ContainsSubstring("on the GPU of this rank") &&
                                       ContainsSubstring("use more ranks")));
+}
+
+TEST_CASE("a call that fails is named with the reason") {
+  void* p = nullptr;
+  CHECK_THROWS_MATCHES(
+      require_cuda(cudaMalloc(&p, std::size_t{1} << 60), "cudaMalloc"), Error,
+      MessageMatches(ContainsSubstring("cudaMalloc failed: cudaErrorMemoryAllocation")));
+  CHECK(cudaGetLastError() == cudaErrorMemoryAllocation);  // which forgets it
 }

@@ -132,7 +132,8 @@ TEST_CASE("required options and programs without arguments") {
         "options");
   CHECK(message_of([&] {
           line.parse({"x"});
-        }).find("unexpected argument \"x\"; options begin with") != std::string::npos);
+        }).find("unexpected argument \"x\"; all of this command's arguments are options") !=
+        std::string::npos);
   CHECK(line.help().starts_with("usage: taper score --model DIR [options]\n"));
 }
 

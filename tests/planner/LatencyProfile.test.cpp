@@ -122,6 +122,9 @@ TEST_CASE("the class of a group follows from the nodes that it touches") {
   CHECK(p.pair_of(0, 4) == PairClass::kSameNode);
   CHECK(p.pair_of(4, 2) == PairClass::kSameNode);
   CHECK(p.pair_of(0, 8) == PairClass::kOtherNode);
+  const std::vector<int> threes{0, 0, 0, 1, 1, 1};
+  CHECK(pair_class(0, 2, threes) == PairClass::kSameNode);
+  CHECK(pair_class(2, 2, threes) == PairClass::kOtherNode);
 }
 
 TEST_CASE("the content hash sees every field") {

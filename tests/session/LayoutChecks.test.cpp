@@ -16,8 +16,11 @@ TEST_CASE("a chain holds the degrees asked for, and steps between them") {
   CHECK(chain_with(8, {}).degrees() == std::vector<int>{1, 2, 4, 8});
   CHECK(chain_with(12, {6}).has(6));
   CHECK(chain_with(12, {4}).has(4));
-  CHECK_THROWS_AS(chain_with(8, {3}), Error);
-  CHECK_THROWS_AS(chain_with(12, {4, 6}), Error);
+  CHECK_THROWS_MATCHES(
+      chain_with(8, {3}), Error,
+      MessageMatches(ContainsSubstring("degree 3 on 8 ranks (it must divide them)")));
+  CHECK_THROWS_MATCHES(chain_with(12, {4, 6}), Error,
+                       MessageMatches(ContainsSubstring("degrees 4 and 6 on 12 ranks")));
 }
 
 TEST_CASE("degrees that do not fit are named with their options") {

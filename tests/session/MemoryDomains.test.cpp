@@ -49,7 +49,8 @@ TEST_CASE("a rank whose environment says no is in no domain") {
 
 TEST_CASE("another word than yes or no is an error") {
   const auto said = wish("maybe");
-  CHECK_THAT(message_of([] { TestRanks(); }), ContainsSubstring("TAPER_SHARE_WEIGHTS is 'maybe'"));
+  CHECK_THAT(message_of([] { TestRanks(); }),
+             ContainsSubstring("TAPER_SHARE_WEIGHTS is 'maybe' in the environment"));
 }
 
 TEST_CASE("cores are on the NUMA nodes that the system says") {

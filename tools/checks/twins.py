@@ -3,8 +3,9 @@
 """Checks that each header has a test of the same name that includes it (src/a/B.hpp: tests/a/B.test.cpp)."""
 import tree
 
-# Tested by a test of another name: there are no transfers without a communicator.
-ELSEWHERE = {"src/comm/nccl/Transport.hpp": "tests/comm/Communicator.test.cpp"}
+# Tested by a test of another name: there are no transfers without a communicator, nor calls of CUDA without a device.
+ELSEWHERE = {"src/comm/nccl/Transport.hpp": "tests/comm/Communicator.test.cpp",
+             "src/base/CudaCall.hpp": "tests/device/DeviceMemory.test.cpp"}
 
 
 def test_of(path):

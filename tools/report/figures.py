@@ -176,7 +176,7 @@ def _spans_decades(groups: list[Group]) -> bool:
 def _share_axis(ax: Axes) -> None:
     top = max(1.08 * ax.dataLim.y1, 0.01)
     ax.set_ylim(0, top)
-    ax.yaxis.set_major_formatter(PercentFormatter(1.0, decimals=1 if top < 0.05 else 0))
+    ax.yaxis.set_major_formatter(PercentFormatter(1.0, decimals=1 if top < 0.05 else 0, symbol=" %"))
 
 
 def draw_entropy(groups: list[Group]) -> Figure | None:

@@ -41,7 +41,7 @@ def draw_forecasts(groups: list[Group]) -> Figure | None:
     ax.set_xlim(-0.55, len(FORECASTS) - 0.45)
     ax.set_ylim(0, 1.2)
     ax.set_yticks(np.arange(0, 1.01, 0.2))
-    ax.yaxis.set_major_formatter(PercentFormatter(1.0, decimals=0))
+    ax.yaxis.set_major_formatter(PercentFormatter(1.0, decimals=0, symbol=" %"))
     ax.grid(axis="x", visible=False)
     ax.set_ylabel("share of forecasts")
     ax.set_title(_forecast_subtitle(counts))

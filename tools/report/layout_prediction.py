@@ -96,7 +96,7 @@ def _draw_errors(ax: Axes, accounts: list[tuple[Group, list[Accounts]]]) -> None
     median, upper = percent(float(np.median(size))), percent(float(np.quantile(size, 0.9)))
     ax.set_title(f"Size of the error: median {median},\n90 % quantile {upper}")
     ax.xaxis.set_major_locator(MaxNLocator(nbins=5))
-    ax.xaxis.set_major_formatter(PercentFormatter(1.0, decimals=None))
+    ax.xaxis.set_major_formatter(PercentFormatter(1.0, decimals=None, symbol=" %"))
     ax.yaxis.set_major_locator(MaxNLocator(nbins=6, integer=True))
     ax.set_xlabel("(predicted - measured) / measured")
     ax.set_ylabel("generations")

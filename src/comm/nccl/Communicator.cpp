@@ -3,23 +3,20 @@
 
 #include <cuda_runtime_api.h>
 
-#include <chrono>
 #include <cstdlib>
 #include <exception>
 #include <span>
 #include <sstream>
 
+#include "base/CudaCall.hpp"
 #include "base/Error.hpp"
+#include "base/Timer.hpp"
 #include "comm/Collectives.hpp"
 #include "comm/Progress.hpp"
 #include "comm/nccl/Library.hpp"
 
 namespace taper::nccl {
 namespace {
-
-std::int64_t now_ns() {
-  return std::chrono::steady_clock::now().time_since_epoch().count();
-}
 
 // Tells the watchdog, if there is one.
 std::unique_ptr<LibraryWait> wait_for(const char* call, Progress* progress, int ranks) {
@@ -113,8 +110,9 @@ void Communicator::mark(CUstream_st* stream) const {
 std::string Communicator::problem(double hang_seconds) const {
   const std::lock_guard lock(mutex_);
   ncclResult_t state = ncclSuccess;
-  if (library().get_async_error(comm_, &state) != ncclSuccess ||
-      (state != ncclSuccess && state != ncclInProgress))
+  if (const ncclResult_t asked = library().get_async_error(comm_, &state); asked != ncclSuccess)
+    state = asked;
+  if (state != ncclSuccess && state != ncclInProgress)
     return std::string("NCCL reports: ") + library().get_error_string(state);
   const double seconds = 1e-9 * static_cast<double>(now_ns() - queued_ns_);
   if (queued_ns_ < 0 || seconds < hang_seconds || cudaEventQuery(last_) != cudaErrorNotReady)

@@ -63,9 +63,4 @@ void require(ncclResult_t result, const char* call) {
                                            "doc/troubleshooting.md#gpus-and-nccl)");
 }
 
-void require_cuda(cudaError_t result, const char* call) {
-  if (result != cudaSuccess)
-    TAPER_FAIL(ExitCode::kFailure, call << " failed: " << cudaGetErrorString(result));
-}
-
 }  // namespace taper::nccl

@@ -35,8 +35,7 @@ const Library& library();
 
 std::string version_text(int version);
 
-// Throw Error that names the call unless it succeeded.
+// Throws Error that names the call unless it succeeded.
 void require(ncclResult_t result, const char* call);
-void require_cuda(cudaError_t result, const char* call);
 
 }  // namespace taper::nccl

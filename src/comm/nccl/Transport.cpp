@@ -9,6 +9,7 @@
 #include <numeric>
 #include <vector>
 
+#include "base/CudaCall.hpp"
 #include "base/Error.hpp"
 #include "comm/Audit.hpp"
 #include "comm/nccl/Communicator.hpp"

@@ -3,12 +3,11 @@
 
 #include <cuda_runtime_api.h>
 
-#include <cstdlib>
 #include <cstring>
 #include <exception>
-#include <string_view>
 
 #include "base/Error.hpp"
+#include "base/Text.hpp"
 #include "comm/Audit.hpp"
 #include "comm/Collectives.hpp"
 #include "comm/Group.hpp"
@@ -37,11 +36,6 @@ unsigned number_of(std::size_t rank) {
   return 0x5a000000u + static_cast<unsigned>(rank);
 }
 
-bool is_refused() {
-  const char* wish = std::getenv("TAPER_PEER_SUMS");
-  return wish != nullptr && std::string_view(wish) == "no";
-}
-
 }  // namespace
 
 std::shared_ptr<const Windows> Windows::connect(const Group& group, std::string& problem) {
@@ -53,7 +47,7 @@ std::shared_ptr<const Windows> Windows::connect(const Group& group, std::string&
   made->windows_.assign(ranks, nullptr);
   float*& mine = made->windows_[me];
   cudaIpcMemHandle_t handle{};
-  std::string failed = is_refused() ? "TAPER_PEER_SUMS is no" : "";
+  std::string failed = !is_wished("TAPER_PEER_SUMS") ? "TAPER_PEER_SUMS is no" : "";
   const auto attempt = [&](const char* call, const auto& f) {
     if (failed.empty()) failed = problem_of(f(), call);
   };

@@ -6,19 +6,11 @@
 #include <algorithm>
 #include <cstring>
 
+#include "base/CudaCall.hpp"
 #include "base/Error.hpp"
 #include "base/Text.hpp"
 
 namespace taper {
-namespace {
-
-void require(cudaError_t code, const char* call) {
-  if (code != cudaSuccess)
-    TAPER_FAIL(ExitCode::kFailure, call << " failed: " << cudaGetErrorName(code) << " ("
-                                        << cudaGetErrorString(code) << ")");
-}
-
-}  // namespace
 
 const bool ArenaMemory::kHasStaging = true;
 
@@ -36,7 +28,7 @@ ArenaMemory::ArenaMemory(std::int64_t bytes, MemoryKind kind) : bytes_(bytes), k
     return;
   }
   std::size_t free = 0, total = 0;
-  require(cudaMemGetInfo(&free, &total), "cudaMemGetInfo");
+  require_cuda(cudaMemGetInfo(&free, &total), "cudaMemGetInfo");
   TAPER_VALIDATE(room <= free, "no memory for " << format_bytes(static_cast<double>(bytes))
                                                 << " on the GPU of this rank ("
                                                 << format_bytes(static_cast<double>(free)) << " of "
@@ -44,8 +36,8 @@ ArenaMemory::ArenaMemory(std::int64_t bytes, MemoryKind kind) : bytes_(bytes), k
                                                 << " are free; see the memory plan above); use "
                                                    "more ranks, a smaller batch or activation "
                                                    "checkpointing");
-  require(cudaMalloc(&p, room), "cudaMalloc");
-  require(cudaMemset(p, 0, room), "cudaMemset");
+  require_cuda(cudaMalloc(&p, room), "cudaMalloc");
+  require_cuda(cudaMemset(p, 0, room), "cudaMemset");
   base_ = static_cast<char*>(p);
 }
 

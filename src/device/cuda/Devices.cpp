@@ -25,22 +25,32 @@ std::string problem_text(cudaError_t code) {
   return text;
 }
 
+// Throws Error if the device does not answer.
 Device describe(int number) {
   Device device;
   cudaDeviceProp properties{};
-  if (cudaGetDeviceProperties(&properties, number) == cudaSuccess) {
-    device.name = properties.name;
-    device.capability = 10 * properties.major + properties.minor;
-  }
+  require_cuda(cudaGetDeviceProperties(&properties, number), "cudaGetDeviceProperties");
+  device.name = properties.name;
+  device.capability = 10 * properties.major + properties.minor;
   std::array<char, 32> bus{};
-  if (cudaDeviceGetPCIBusId(bus.data(), static_cast<int>(bus.size()), number) == cudaSuccess)
-    device.bus = bus.data();
+  require_cuda(cudaDeviceGetPCIBusId(bus.data(), static_cast<int>(bus.size()), number),
+               "cudaDeviceGetPCIBusId");
+  device.bus = bus.data();
   int mode = cudaComputeModeDefault;
-  if (cudaDeviceGetAttribute(&mode, cudaDevAttrComputeMode, number) == cudaSuccess) {
-    device.prohibited = mode == cudaComputeModeProhibited;
-    device.exclusive = mode == cudaComputeModeExclusive || mode == cudaComputeModeExclusiveProcess;
-  }
+  require_cuda(cudaDeviceGetAttribute(&mode, cudaDevAttrComputeMode, number),
+               "cudaDeviceGetAttribute");
+  device.prohibited = mode == cudaComputeModeProhibited;
+  device.exclusive = mode == cudaComputeModeExclusive || mode == cudaComputeModeExclusiveProcess;
   return device;
+}
+
+struct Memory {
+  std::size_t free = 0, total = 0;
+};
+Memory memory() {
+  Memory memory;
+  require_cuda(cudaMemGetInfo(&memory.free, &memory.total), "cudaMemGetInfo");
+  return memory;
 }
 
 }  // namespace
@@ -61,17 +71,17 @@ Device device_in_use() {
 }
 
 std::int64_t device_memory_taken() {
-  std::size_t free = 0, total = 0;
-  return cudaMemGetInfo(&free, &total) == cudaSuccess ? static_cast<std::int64_t>(total - free) : 0;
+  const auto [free, total] = memory();
+  return static_cast<std::int64_t>(total - free);
 }
 
 // The driver takes memory later, too: for graphs, and for stacks of kernels. How much is not
 // known, and little.
 std::int64_t device_memory_left() {
   constexpr std::size_t kPartForDriver = 256;
-  std::size_t free = 0, total = 0;
-  if (cudaMemGetInfo(&free, &total) != cudaSuccess) return 0;
-  return static_cast<std::int64_t>(free - std::min(free, total / kPartForDriver));
+  const auto [free, total] = memory();
+  return static_cast<std::int64_t>(
+      std::max<std::size_t>(1, free - std::min(free, total / kPartForDriver)));
 }
 
 int built_for() {
