@@ -59,7 +59,7 @@ def directory_of(argument: Path) -> Path:
         kind = format_of(argument)
         raise ReadError(
             f"{argument} is a file{f' of format {kind}' if kind else ''}, no run; name the output directory of a run "
-            f"(or one profile.h5 alone)"
+            f"(or one profile.h5 alone){'' if kind else '; taper inspect tells what is wrong with a damaged one'}"
         )
     return argument.parent
 

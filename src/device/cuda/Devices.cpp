@@ -6,6 +6,8 @@
 #include <algorithm>
 #include <array>
 
+#include "base/CudaCall.hpp"
+
 namespace taper {
 namespace {
 
