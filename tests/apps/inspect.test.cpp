@@ -86,7 +86,7 @@ TEST_CASE("profile refuses what cannot be measured") {
   const std::string good = words(scratch / "model", scratch / "p.h5");
   scratch.refuses(good + " --layouts 2x1", {"2x1", "2 ranks"});
   scratch.refuses(good + " --layouts wide", {"wide"});
-  scratch.refuses(good + " --max-positions 5", {"max_positions"});
+  scratch.refuses(good + " --max-positions 5", {"--max-positions"});
   scratch.refuses(good + " --max-positions 100000", {"positions"});
   scratch.refuses(good + " --kv-memory-mb 0.001", {"--kv-memory-mb is 0.001"});
   scratch.refuses(good + " --budget -1", {"budget"});

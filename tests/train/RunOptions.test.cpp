@@ -204,7 +204,7 @@ TEST_CASE("settings are named with their keys, values and sources") {
     return schema.read_and_list_problems(file);
   };
   check_problem(problems({"Model/Directory="}),
-                {"--set Model/Directory=: Model/Directory is not set", "working directory, /"});
+                {"--set Model/Directory=: Model/Directory is not set", "name a run file"});
   check_problem(problems({"Rollout/Step Rows=10"}),
                 {"--set Rollout/Step Rows=10: Rollout/Step Rows is 10 and Rollout/Max Running 64"});
   check_problem(problems({"Rollout/Max Running=1e9"}),
