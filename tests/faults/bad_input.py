@@ -99,7 +99,7 @@ CASES = [
          {"Model/Directory": "nowhere"}),
     Case("no model at a path with a blank", ["Model/Directory is 'FOLDER/no where'"],
          {"Model/Directory": "FOLDER/no where"}),
-    Case("no model named", ["--set Model/Directory=: Model/Directory is not set", "working directory"],
+    Case("no model named", ["--set Model/Directory=: Model/Directory is not set", "name a run file"],
          {"Model/Directory": ""}),
     Case("a model without config", ["Model/Directory is FOLDER", "no config.json"], {"Model/Directory": "FOLDER"}),
     Case("no tokenizer", ["model/tokenizer.json is missing"], prepare=remove("model/tokenizer.json")),
