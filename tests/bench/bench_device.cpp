@@ -2,7 +2,8 @@
 //
 // Times products and attention of an 8-billion-parameter model where models live (the memory of the
 // GPU in a build for GPUs), as shares of a yardstick of the same run: the rate of a large copy.
-//   bench_device [--arithmetic f32|bf16] [--seconds S] [--scale N] [--rows N]...
+//   bench_device [--part products|attention] [--arithmetic f32|bf16] [--seconds S] [--scale N]
+//                [--rows N]...
 // scale: divides all widths and contexts, but for the width of heads (default 1). --rows: of
 // products.
 #include <algorithm>
@@ -47,6 +48,7 @@ constexpr Shape kShapes[] = {{"query", 4096, 4096},
 
 struct BenchOptions {
   Exec exec;
+  std::string part;  // empty: both
   double seconds = 0.3;
   int scale = 1;
   std::vector<int> rows;
@@ -56,7 +58,9 @@ BenchOptions read_options(int argc, char** argv) {
   BenchOptions options;
   for (int i = 1; i < argc; i += 2) {
     const std::string key = argv[i], value = i + 1 < argc ? argv[i + 1] : "";
-    if (key == "--arithmetic" && (value == "f32" || value == "bf16"))
+    if (key == "--part" && (value == "products" || value == "attention"))
+      options.part = value;
+    else if (key == "--arithmetic" && (value == "f32" || value == "bf16"))
       options.exec.arithmetic = value == "bf16" ? Arithmetic::kBf16 : Arithmetic::kF32;
     else if (key == "--seconds" && !value.empty())
       options.seconds = std::atof(value.c_str());
@@ -66,8 +70,8 @@ BenchOptions read_options(int argc, char** argv) {
       options.rows.push_back(std::atoi(value.c_str()));
     else {
       std::fprintf(stderr,
-                   "bench_device: expects [--arithmetic f32|bf16] [--seconds S] "
-                   "[--scale N] [--rows N]...\n");
+                   "bench_device: expects [--part products|attention] [--arithmetic f32|bf16] "
+                   "[--seconds S] [--scale N] [--rows N]...\n");
       std::exit(2);
     }
   }
@@ -300,6 +304,7 @@ int main(int argc, char** argv) {
   const BenchOptions options = read_options(argc, argv);
   const double copied = copy_rate(options);
   std::printf("copy: %.1f GB/s\n", 1e-9 * copied);
-  for (const Shape& shape : kShapes) measure(options, shape, copied);
-  measure_attention(options, copied);
+  if (options.part != "attention")
+    for (const Shape& shape : kShapes) measure(options, shape, copied);
+  if (options.part != "products") measure_attention(options, copied);
 }
