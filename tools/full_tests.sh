@@ -26,29 +26,44 @@ run_full_tests() {
   fi
 }
 
-# test_devices: kernels and whole commands on an emulated GPU.
+# test_devices: kernels and whole commands on emulated GPUs.
 test_devices() {
-  local lines cuda name host_environment host_names
+  local cuda
   cuda="$(command -v nvcc || ls /usr/local/cuda/bin/nvcc 2> /dev/null)"
   if [[ -z "$cuda" ]]; then
     skip "nvcc is not here: the code for GPUs is not tested"
     return
   fi
-  say "dependencies for GPUs"
-  if ! lines="$("$taper_root/cmake/deps/install.sh" --cuda --tests)"; then
-    failed=$((failed + 1)) problems+=("dependencies for GPUs")
+  # The last one is what the environment file for GPUs describes afterwards.
+  with_gpus 80 "${cuda%/*}" test_sm_80
+  with_gpus 90 "${cuda%/*}" test_sm_90
+}
+
+# with_gpus SM NVCC_FOLDER COMMAND: COMMAND in an environment with the dependencies for GPUs of that architecture.
+with_gpus() {
+  local lines name host_environment host_names
+  say "dependencies for GPUs (sm_$1)"
+  if ! lines="$(TAPER_CUDA_SM="$1" "$taper_root/cmake/deps/install.sh" --cuda --tests)"; then
+    failed=$((failed + 1)) problems+=("dependencies for GPUs (sm_$1)")
     return
   fi
   host_environment="$(export -p)" host_names=" $(compgen -e | tr '\n' ' ')"
   eval "$lines"
-  export PATH="${cuda%/*}:$PATH"
+  export PATH="$2:$PATH" GPUEMU_ARCH="$1"
+  "$3"
+  eval "${host_environment//declare -x/declare -gx}"
+  for name in $(compgen -e); do [[ "$host_names" == *" $name "* ]] || unset "$name"; done
+}
+
+# test_sm_80: what depends on the form of tensor cores, and steps of the engine.
+test_sm_80() { test_preset cuda80 --label-regex '^kernels$|^model$|^engine$' --label-exclude '^gpu$|^long$'; }
+
+test_sm_90() {
   test_preset cuda --label-exclude '^gpu$|^long$|^style$|^tools$'
   note "commands on an emulated GPU against the CPU" python3 "$taper_root/tests/gpuemu/compare_devices.py" --train \
     --cpu "$TAPER_BUILD_DIR/$preset/bin/taper" --gpu "$TAPER_BUILD_DIR/cuda/bin/taper" \
     --emulator "$TAPER_BUILD_DIR/cuda/tests/gpuemu/lib"
   note "resources of kernels" python3 "$taper_root/tools/kernel_resources.py" "$TAPER_BUILD_DIR/cuda"
-  eval "${host_environment//declare -x/declare -gx}"
-  for name in $(compgen -e); do [[ "$host_names" == *" $name "* ]] || unset "$name"; done
 }
 
 skip() {
