@@ -28,18 +28,16 @@ run_full_tests() {
 
 # test_devices: kernels and whole commands on emulated GPUs.
 test_devices() {
-  local cuda
-  cuda="$(command -v nvcc || ls /usr/local/cuda/bin/nvcc 2> /dev/null)"
-  if [[ -z "$cuda" ]]; then
+  if ! command -v nvcc > /dev/null && [[ ! -x /usr/local/cuda/bin/nvcc ]]; then
     skip "nvcc is not here: the code for GPUs is not tested"
     return
   fi
-  # The last one is what the environment file for GPUs describes afterwards.
-  with_gpus 80 "${cuda%/*}" test_sm_80
-  with_gpus 90 "${cuda%/*}" test_sm_90
+  # The default of install.sh last: its file for later shells (env-*-cuda.sh) has the last one.
+  with_gpus 80 test_sm_80
+  with_gpus 90 test_sm_90
 }
 
-# with_gpus SM NVCC_FOLDER COMMAND: COMMAND in an environment with the dependencies for GPUs of that architecture.
+# with_gpus SM COMMAND: COMMAND in an environment with the dependencies for GPUs of that architecture.
 with_gpus() {
   local lines name host_environment host_names
   say "dependencies for GPUs (sm_$1)"
@@ -49,13 +47,13 @@ with_gpus() {
   fi
   host_environment="$(export -p)" host_names=" $(compgen -e | tr '\n' ' ')"
   eval "$lines"
-  export PATH="$2:$PATH" GPUEMU_ARCH="$1"
-  "$3"
+  export PATH="$CUDA_ROOT/bin:$PATH" GPUEMU_ARCH="$1"
+  "$2"
   eval "${host_environment//declare -x/declare -gx}"
   for name in $(compgen -e); do [[ "$host_names" == *" $name "* ]] || unset "$name"; done
 }
 
-# test_sm_80: what depends on the form of tensor cores, and steps of the engine.
+# test_sm_80: that all compiles, kernels (tensor cores of sm_80 round elsewhere), and what is built on them.
 test_sm_80() { test_preset cuda80 --label-regex '^kernels$|^model$|^engine$' --label-exclude '^gpu$|^long$'; }
 
 test_sm_90() {
