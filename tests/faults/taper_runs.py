@@ -12,6 +12,9 @@ import time
 from dataclasses import dataclass
 from pathlib import Path
 
+# How much longer all may take than in a release build: sanitizers.
+PATIENCE = int(os.environ.get("TAPER_TEST_PATIENCE", "1"))
+
 # Five seconds of work on a tiny model, with every phase in each iteration.
 SMALL_RUN = {"Training/Iterations": 3, "Rollout/Prompts": 4, "Rollout/Samples Per Prompt": 2,
              "Rollout/Max New Tokens": 24, "Rollout/KV Memory MB": 8, "Training/Max Tokens": 256,
@@ -98,9 +101,9 @@ class Runs:
 
 
 def finish(process: subprocess.Popen, guard: float) -> Outcome:
-    """Waits; ends the session of a process that is still there after `guard` seconds."""
+    """Waits; ends the session of a process that is still there after `guard` seconds, times PATIENCE."""
     try:
-        text, _ = process.communicate(timeout=guard)
+        text, _ = process.communicate(timeout=PATIENCE * guard)
         return Outcome(process.returncode, text.decode(errors="replace"))
     except subprocess.TimeoutExpired:
         return Outcome(process.returncode, kill_all(process).decode(errors="replace"), timed_out=True)
