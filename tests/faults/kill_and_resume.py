@@ -19,7 +19,7 @@ import tempfile
 import time
 from pathlib import Path
 
-from taper_runs import Outcome, Runs, arguments, finish, ranks_of
+from taper_runs import PATIENCE, Outcome, Runs, arguments, finish, ranks_of
 
 RANKS = 2
 
@@ -37,7 +37,7 @@ def run_to_end(runs: Runs, words: list[str], guard: float) -> None:
     """Ends the test if the command does not end with success within so many seconds."""
     outcome = runs.run(words, RANKS, guard)
     if outcome.timed_out or outcome.code != 0:
-        what = f"still ran after {guard:.0f} s" if outcome.timed_out else f"ended with code {outcome.code}"
+        what = f"still ran after {outcome.seconds:.0f} s" if outcome.timed_out else f"ended with code {outcome.code}"
         sys.exit(f"'{words[0]}' {what}:\n{outcome.text[-3000:]}")
 
 
@@ -48,7 +48,7 @@ def end_after_kill(process: subprocess.Popen, ranks: list[int], guard: float) ->
             os.kill(pid, signal.SIGKILL)
     outcome = finish(process, guard)
     if outcome.timed_out:
-        sys.exit(f"the job still ran {guard:.0f} s after one of its ranks was killed:\n{outcome.text[-3000:]}")
+        sys.exit(f"the job still ran {PATIENCE * guard:.0f} s after one of its ranks was killed:\n{outcome.text[-3000:]}")
     return outcome
 
 

@@ -14,7 +14,7 @@ import time
 from pathlib import Path
 
 from kill_and_resume import RANKS, end_after_kill, run_to_end
-from taper_runs import PATIENCE, Runs, arguments, finish, ranks_of
+from taper_runs import Runs, arguments, end_of, finish, ranks_of
 
 
 def visits_of(partial: Path) -> dict:
@@ -33,7 +33,7 @@ def kill_when_grown(runs: Runs, words: list[str], partial: Path, guard: float) -
     """Starts a job, kills a rank once the side file holds more than before, returns what it holds."""
     before = count(visits_of(partial))
     process = runs.start(words, RANKS)
-    end = time.monotonic() + PATIENCE * guard
+    end = end_of(guard)
     while count(visits_of(partial)) <= before:
         if process.poll() is not None or time.monotonic() > end:
             sys.exit(f"no side file grew; the job ended with {process.poll()}:\n{finish(process, 0).text[-2000:]}")

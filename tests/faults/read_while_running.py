@@ -13,7 +13,7 @@ import tempfile
 import time
 from pathlib import Path
 
-from taper_runs import Runs, arguments, finish, kill_all
+from taper_runs import Runs, arguments, end_of, finish, kill_all
 
 try:
     import h5py
@@ -75,9 +75,9 @@ def validate(runs: Runs, output: Path) -> None:
 def check_during(runs: Runs, words: list[str], output: Path) -> None:
     reader = Reader(output)
     process = runs.start(words, RANKS)
-    start = time.monotonic()
+    deadline = end_of(300)
     while process.poll() is None:
-        if time.monotonic() - start > 300:
+        if time.monotonic() > deadline:
             kill_all(process)
             sys.exit("the run did not end")
         reader.read_all()
@@ -97,7 +97,7 @@ def check_after_kills(runs: Runs, words: list[str], output: Path, kills: int, rn
     for _ in range(kills):
         rows = len((output / "metrics.jsonl").read_text().splitlines()) if (output / "metrics.jsonl").exists() else 0
         process = runs.start(words, RANKS)
-        deadline = time.monotonic() + 120
+        deadline = end_of(120)
         # Killed some time after the first new line of metrics.
         while process.poll() is None and time.monotonic() < deadline:
             log = output / "metrics.jsonl"

@@ -13,7 +13,7 @@ import tempfile
 import time
 from pathlib import Path
 
-from taper_runs import Runs, arguments, check, family, finish, status
+from taper_runs import Runs, arguments, check, end_of, family, finish, status
 
 RANKS = 2
 WORKER = Path(__file__).resolve().parent / "bad_worker.py"
@@ -212,7 +212,7 @@ def killed(w: Workers) -> None:
     for name, choose in (("rank", lambda root: [parent(pid) for pid in spawners(root)]), ("spawner", spawners)):
         process = w.runs.start(w.words(name, "hangs"), RANKS)
         pids = w.folder / f"{name}.pids"
-        deadline = time.monotonic() + 60
+        deadline = end_of(60)
         while len(list(pids.iterdir())) < 2 * RANKS or len(spawners(process.pid)) < RANKS:
             check(time.monotonic() < deadline, f"killed {name}: the workers did not start")
             time.sleep(0.05)
@@ -235,7 +235,7 @@ def stopped(w: Workers) -> None:
     for name, workers in (("stopped", 1), ("all_stopped", SAMPLES)):
         process = w.runs.start(w.words(name, "slow", more=", 10.0", Workers=workers), RANKS)
         pids = w.folder / f"{name}.pids"
-        deadline = time.monotonic() + 60
+        deadline = end_of(60)
         while sum(file.stat().st_size > 0 for file in pids.iterdir()) < min(workers * RANKS, SAMPLES):
             check(time.monotonic() < deadline, f"{name}: the workers were not asked")
             time.sleep(0.05)

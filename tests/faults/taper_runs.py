@@ -12,7 +12,7 @@ import time
 from dataclasses import dataclass
 from pathlib import Path
 
-# How much longer all may take than in a release build: sanitizers.
+# By this, guards are longer than written: sanitizers make runs several times slower.
 PATIENCE = int(os.environ.get("TAPER_TEST_PATIENCE", "1"))
 
 # Five seconds of work on a tiny model, with every phase in each iteration.
@@ -98,6 +98,11 @@ class Runs:
             if outcome.code != 0:
                 break
         return outcome
+
+
+def end_of(guard: float) -> float:
+    """The time (of time.monotonic) at which a guard of so many seconds ends, if it begins now."""
+    return time.monotonic() + PATIENCE * guard
 
 
 def finish(process: subprocess.Popen, guard: float) -> Outcome:
