@@ -11,7 +11,7 @@ from contextlib import suppress
 from statistics import median
 
 from cluster import end_processes, processes_below
-from jobs import TWO_NODES, Jobs, check, differences
+from jobs import PATIENCE, TWO_NODES, Jobs, check, differences
 from scenarios import TINY
 
 LONGER = 75  # s; Slurm looks at time limits every half minute
@@ -41,7 +41,7 @@ def four_nodes(jobs: Jobs) -> str:
 def longer_iterations(jobs: Jobs, seconds: float = LONGER) -> int:
     """So many that a run takes about as long on any machine."""
     records = map(json.loads, (jobs.output("straight") / "metrics.jsonl").read_text().splitlines())
-    return max(20, round(seconds / median(r["timing_s/step"] for r in records if "timing_s/step" in r)))
+    return max(20 // PATIENCE, round(seconds / median(r["timing_s/step"] for r in records if "timing_s/step" in r)))
 
 
 def longer_straight(jobs: Jobs) -> str:
