@@ -12,7 +12,7 @@ import time
 from dataclasses import dataclass
 from pathlib import Path
 
-# By this, guards are longer than written: sanitizers make runs several times slower.
+# Sanitizers make runs several times slower: by this, guards are longer than written, and runs may have less to do.
 PATIENCE = int(os.environ.get("TAPER_TEST_PATIENCE", "1"))
 
 # Five seconds of work on a tiny model, with every phase in each iteration.

@@ -12,8 +12,12 @@ import shutil
 import signal
 import socket
 import subprocess
+import sys
 import time
 from pathlib import Path
+
+sys.path.insert(0, str(Path(__file__).resolve().parent.parent / "faults"))
+from taper_runs import PATIENCE, end_of  # noqa: E402
 
 PROGRAMS = ["munged", "slurmctld", "slurmd", "sbatch", "srun", "scontrol", "squeue", "scancel"]
 PR_SET_PDEATHSIG, PR_SET_CHILD_SUBREAPER = 1, 36
@@ -242,10 +246,10 @@ class Cluster:
 
     def wait_for(self, true, seconds: float, what: str) -> None:
         """A hang guard, no speed limit."""
-        deadline = time.monotonic() + seconds
+        deadline = end_of(seconds)
         while not true():
             if time.monotonic() > deadline:
-                raise Failure(f"{what} within {seconds:.0f} s\n{self.logs()}")
+                raise Failure(f"{what} within {PATIENCE * seconds:.0f} s\n{self.logs()}")
             time.sleep(0.1)
 
     def wait_for_state(self, number: str, *states: str, seconds: float = 300) -> dict[str, str]:

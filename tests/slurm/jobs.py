@@ -7,10 +7,8 @@ import subprocess
 import sys
 from pathlib import Path
 
-from cluster import Cluster, Failure
-
-sys.path.insert(0, str(Path(__file__).resolve().parent.parent / "faults"))
-from taper_runs import PATIENCE, Runs, arguments, leftovers, status  # noqa: E402
+from cluster import Cluster, Failure  # which finds what follows
+from taper_runs import PATIENCE, Runs, arguments, leftovers, status
 
 # Two ranks, one on each of two nodes. Messages as between machines.
 TWO_NODES = ["--nodes=2", "--ntasks=2", "--ntasks-per-node=1"]
@@ -101,7 +99,7 @@ class Jobs:
         def is_there() -> bool:
             return file.exists() and file.read_text().count("\n") >= number
         try:
-            self.cluster.wait_for(is_there, PATIENCE * seconds, f"{name}: iteration {number} does not come")
+            self.cluster.wait_for(is_there, seconds, f"{name}: iteration {number} does not come")
         except Failure as failure:
             raise Failure(f"{failure}\n{self.log(name)}") from None
 

@@ -8,7 +8,7 @@ from jobs import PATIENCE, TWO_NODES, Jobs, check, status
 # Many short iterations of a tiny model, for what needs no exact end.
 TINY = {"Training__Iterations": 60, "Rollout__Prompts": 4, "Rollout__Samples_Per_Prompt": 2,
         "Rollout__Max_New_Tokens": 24, "Rollout__KV_Memory_MB": 8, "Training__Max_Tokens": 256, "Evaluation__Every": 0}
-TUNING_STEPS = 3000 // PATIENCE  # of some milliseconds, times PATIENCE
+TUNING_STEPS = 3000 // PATIENCE  # of some milliseconds
 
 
 def two_nodes(jobs: Jobs) -> str:
