@@ -185,8 +185,8 @@ void GuessDrafter::add_model_guesses(std::span<const DraftAsk> asks,
   for (std::size_t i = 0; i < growing.size(); ++i) {
     const int more = share - positions[i].estimate;
     if (more <= 0 || !growing[i].may_pay) continue;
-    gain +=
-        growing[i].value.of_token * static_cast<double>(growing[i].probability / kRatioOne * more);
+    const std::int64_t added = growing[i].probability / kRatioOne * more;  // in 1/kRatioOne^2
+    gain += growing[i].value.of_token * static_cast<double>(added);
     contexts.push_back({asks[growing[i].ask].sequence, growing[i].draft});
     places.push_back(i);
   }
