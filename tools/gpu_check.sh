@@ -6,7 +6,7 @@
 #   tools/gpu_check.sh pack CPU_BUILD GPU_BUILD BUNDLE    on a machine with both builds (presets default and cuda)
 #   tools/gpu_check.sh run BUNDLE RESULTS [PARTS]         on the machine with the GPU: check, measure, kernels, profiles,
 #                                                         sanitize; all
-#   tools/gpu_check.sh run BUNDLE RESULTS --emulator DIR  some checks on an emulated one (tests/gpuemu)
+#   tools/gpu_check.sh run BUNDLE RESULTS --emulator DIR  some checks on an emulated one (DIR: tests/gpuemu/lib)
 #
 # The bundle is one .tar.xz of programs, their libraries (MPI and HDF5 too; libcudart and the driver are the target's) and
 # small models. `run` makes its parts in order of value. Each has a time limit, a log in RESULTS and a line in

@@ -8,9 +8,8 @@ namespace taper {
 
 enum class LogLevel { kInfo, kWarning, kError };
 
-// Sets the rank that stands before each line; info lines come from rank 0 only. Beside what
-// MPI still needs at the end of a job (Startup.cpp, SharedError.cpp), the one mutable process-wide
-// state of the project.
+// Sets the rank that stands before each line; info lines come from rank 0 only. One of
+// the few process-wide states of the project (doc/dev/style.md).
 void set_log_rank(int rank, int ranks);
 int log_rank();
 

@@ -41,8 +41,8 @@ class GroupCache {
   // Lets the GPUs of the ranks exchange data directly, each rank having one of its own: a
   // communicator of NCCL for every group, split off that of all ranks in the order of the groups
   // and warmed up, and windows for sums of tensor-parallel groups of few ranks on one host. `all`:
-  // the communicator of all ranks. Why some groups have no windows is returned; empty if all have.
-  // Once. Throws Error if NCCL fails. Collective over the world.
+  // the communicator of all ranks. Why some of these groups have no windows is returned; empty if
+  // all have. Once. Throws Error if NCCL fails. Collective over the world.
   std::string connect_devices(std::shared_ptr<const nccl::Communicator> all);
 #endif
 
