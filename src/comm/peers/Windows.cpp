@@ -102,7 +102,9 @@ std::shared_ptr<const Windows> Windows::connect(const Group& group, std::string&
   attempt("cudaMemset", [&] { return cudaMemset(mine, 0xff, ranks * sizeof(unsigned)); });
   attempt("cudaDeviceSynchronize", [] { return cudaDeviceSynchronize(); });
   problem = first_problem(group, failed);
-  return problem.empty() ? made : nullptr;
+  if (problem.empty()) return made;
+  cudaGetLastError();  // what failed has been told
+  return nullptr;
 }
 
 void Windows::free_own() {
