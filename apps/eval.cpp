@@ -113,7 +113,8 @@ int run_eval(int argc, char** argv) {
   ModelFiles files(arguments.model, "--model");
   if (eval.from.file.empty() && eval.from.count == 0) eval.from.count = 256;
   auto prompts = held_out_prompts(eval.from, eval.reading(files), options.sampling.seed, files);
-  if (session.rank() == 0 && !eval.output.empty()) require_writable(eval.output);
+  if (session.rank() == 0 && !eval.output.empty())
+    require_writable(eval.output, {eval.from.file, eval.rewards});
   NamedDegrees degrees = degrees_of_models(rewards);
   degrees.push_back({"--layout", options.tp});
   Ranks& ranks =

@@ -77,8 +77,9 @@ int run_generate(int argc, char** argv) {
   require_input_file("--prompts", prompts_file);
   const auto prompts = encode_prompt_file(prompts_file, files, chat_template);
   if (session.rank() == 0) {
-    require_writable(output);
-    if (!record_file.empty()) require_writable(record_file);
+    const std::vector<std::filesystem::path> inputs{prompts_file, options.profile};
+    require_writable(output, inputs);
+    if (!record_file.empty()) require_writable(record_file, inputs);
   }
   Ranks& ranks = session.start(degrees, arguments.hang_seconds, ".");
   set_precision(ranks.exec, arguments.numbers.precision());

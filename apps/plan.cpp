@@ -83,9 +83,11 @@ void require_possible(const Arguments& a, const Session& session) {
                 std::to_string(a.ranks) + "; started are " + std::to_string(session.size()));
   if (!a.output.empty())
     needs_ranks("--output", "a plan is valid for the machine and the ranks of its profile");
-  if (session.rank() == 0)
-    for (const std::string& path : {a.output, a.json})
-      if (!path.empty()) require_writable(path);
+  if (session.rank() != 0) return;
+  std::vector<std::filesystem::path> inputs(a.plan.profiles.begin(), a.plan.profiles.end());
+  inputs.emplace_back(a.run_file);
+  for (const std::string& path : {a.output, a.json})
+    if (!path.empty()) require_writable(path, inputs);
 }
 
 }  // namespace

@@ -88,7 +88,11 @@ int run_replay(int argc, char** argv) {
     std::fputs(replay_rounds(options).c_str(), stdout);
     return 0;
   }
-  if (!output.empty()) require_writable(output);
+  if (!output.empty()) {
+    std::vector<std::filesystem::path> inputs(options.runs.begin(), options.runs.end());
+    inputs.push_back(options.profile);
+    require_writable(output, inputs);
+  }
   const auto results = replay(options);
   std::fputs(to_table(results).c_str(), stdout);
   if (!output.empty()) write_file_atomically(output, to_json_lines(results));

@@ -42,7 +42,7 @@ int run_score(int argc, char** argv) {
   ModelFiles files(arguments.model, "--model");
   require_input_file("--input", input);
   const ScoreInput given = read_score_input(input, files);
-  if (session.rank() == 0) require_writable(output);
+  if (session.rank() == 0) require_writable(output, {input});
   Ranks& ranks = session.start({options.tp}, arguments.hang_seconds, ".");
   set_precision(ranks.exec, arguments.numbers.precision());
   require_equal(ranks, path_text(input), hash_text(given.sequences));

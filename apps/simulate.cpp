@@ -138,7 +138,7 @@ int run_simulate(int argc, char** argv) {
     return 0;
   }
   require_compatible(a);
-  if (!a.output.empty()) require_writable(a.output);
+  if (!a.output.empty()) require_writable(a.output, {a.input});
   const std::vector<Row> rows = rows_of(a);
   std::vector<SimulateOptions> cases(rows.size());
   for (std::size_t i = 0; i < rows.size(); ++i) read(rows[i], a, cases[i]);

@@ -48,7 +48,8 @@ std::string writing_problem(const fs::path& directory) {
 
 }  // namespace
 
-void require_writable(const std::filesystem::path& file) {
+void require_writable(const std::filesystem::path& file,
+                      const std::vector<std::filesystem::path>& inputs) {
   std::error_code ignored;
   const fs::file_type type = fs::status(file, ignored).type();
   TAPER_VALIDATE(
@@ -59,6 +60,10 @@ void require_writable(const std::filesystem::path& file) {
                  "output " << path_text(file)
                            << " is a device or pipe (results are written under another name and "
                               "renamed); name a file");
+  for (const fs::path& input : inputs)
+    TAPER_VALIDATE(input.empty() || place_of(input) != place_of(file),
+                   "output " << path_text(file) << " is the input " << path_text(input)
+                             << " (the results would replace it); name another file");
   const std::string problem = writing_problem(fs::absolute(file).parent_path());
   TAPER_VALIDATE(problem.empty(), "output " << path_text(file) << " cannot be written (" << problem
                                             << "); name another one");

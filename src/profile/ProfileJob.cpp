@@ -77,7 +77,7 @@ Facts ProfileJob::settings() const {
 
 // Reads what earlier starts of the same job have left. On rank 0.
 void ProfileJob::restore() {
-  require_writable(options_.output);
+  require_writable(options_.output, {});
   const fs::path partial = partial_path(options_.output);
   if (options_.fresh) {
     fs::remove(partial);
