@@ -120,19 +120,15 @@ bool RewardCommands::has_answers(const ResponseId& id) const {
   });
 }
 
-// No rank waits in a collective for workers of others, which may take longer than ranks may be
-// silent: all meet now and then. Collective over the world.
-bool RewardCommands::wait(const std::function<bool()>& stop) {
-  const Timer timer;
-  for (double pause = 0.0;; pause = std::clamp(timer.seconds() / 16, 0.001, 0.1)) {
-    bool done = true;
-    for (auto& [name, command] : commands_) done = command->pool.wait(pause) && done;
-    if (done && pause > 0.0) std::this_thread::sleep_for(std::chrono::duration<double>(pause));
-    std::vector<std::int32_t> open{done ? 0 : 1};
-    all_reduce_max(ranks_.world(), open);
-    if (open.front() == 0) return true;
-    if (stop && stop()) return false;
-  }
+// Whether all has been answered, on all ranks, after that many seconds or sooner. Collective over
+// the world.
+bool RewardCommands::wait(double seconds) {
+  bool done = true;
+  for (auto& [name, command] : commands_) done = command->pool.wait(seconds) && done;
+  if (done && seconds > 0.0) std::this_thread::sleep_for(std::chrono::duration<double>(seconds));
+  std::vector<std::int32_t> open{done ? 0 : 1};
+  all_reduce_max(ranks_.world(), open);
+  return open.front() == 0;
 }
 
 void RewardCommands::take_answers() {
@@ -141,15 +137,27 @@ void RewardCommands::take_answers() {
       command->results[result.about] = std::move(result);
 }
 
-// Whether a score is missing, on any rank, that the run cannot do without. Collective over the
-// world.
-bool RewardCommands::is_one_lost() const {
-  std::vector<std::int32_t> lost{0};
+// Which score is missing on this rank that the run cannot do without; empty if none is.
+std::string RewardCommands::loss() const {
   for (const auto& [name, command] : commands_)
     for (const auto& [id, result] : command->results)
-      if (command->is_lost(result)) lost.front() = 1;
+      if (command->is_lost(result))
+        return "Rewards/" + name + " has no score for sample " + std::to_string(id.sample) +
+               " of prompt " + std::to_string(id.prompt) + " after " +
+               count_text(command->options.command.retries + 1, "attempt") + " (" + result.problem +
+               "); with On Error zero or drop the run would continue";
+  return "";
+}
+
+// The first of all ranks. Collective over the world.
+std::string RewardCommands::first_loss() const {
+  const std::string mine = loss();
+  std::vector<std::int32_t> lost{mine.empty() ? 0 : 1};
   all_reduce_max(ranks_.world(), lost);
-  return lost.front() != 0;
+  if (lost.front() == 0) return "";
+  for (const std::string& text : all_gather_string(ranks_.world(), mine))
+    if (!text.empty()) return text;
+  return "";
 }
 
 namespace {
@@ -167,11 +175,22 @@ bool is_about_to_stop(const std::function<bool()>& stop) {
 
 }  // namespace
 
+// No rank waits in a collective for workers of others, which may take longer than ranks may be
+// silent: all meet now and then.
 bool RewardCommands::collect(const std::function<bool()>& stop) {
   if (commands_.empty()) return true;
-  if (!wait(stop)) return false;
-  take_answers();
-  return !(is_one_lost() && is_about_to_stop(stop));
+  const Timer timer;
+  for (double pause = 0.0;; pause = std::clamp(timer.seconds() / 16, 0.001, 0.1)) {
+    const bool is_done = wait(pause);
+    take_answers();
+    // The others, which may take hours, would be waited for in vain.
+    if (const std::string lost = first_loss(); !lost.empty()) {
+      if (is_about_to_stop(stop)) return false;
+      TAPER_FAIL(ExitCode::kFailure, lost);
+    }
+    if (is_done) return true;
+    if (stop && stop()) return false;
+  }
 }
 
 double RewardCommands::add_answer(const RewardOptions& reward, Sample& s) const {
@@ -185,12 +204,6 @@ double RewardCommands::add_answer(const RewardOptions& reward, Sample& s) const 
     for (const double figure : result.figures) s.rewards.push_back(static_cast<float>(figure));
     return static_cast<float>(result.figures.front());
   }
-  if (options.on_error == OnError::kFail)
-    TAPER_FAIL(ExitCode::kFailure,
-               "Rewards/" << reward.name << " has no score for sample " << s.id.sample
-                          << " of prompt " << s.id.prompt << " after "
-                          << count_text(options.retries + 1, "attempt") << " (" << result.problem
-                          << "); with On Error zero or drop the run would continue");
   s.rewards.insert(s.rewards.end(), options.components.size() + 1, kNoReward);
   if (options.on_error == OnError::kDrop) s.unscored = true;
   return 0.0;

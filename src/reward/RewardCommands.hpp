@@ -52,11 +52,12 @@ class RewardCommands {
   void cancel(const ResponseId& id);
   // Waits for the answers to all that was submitted on any rank. False if `stop`, which all ranks
   // ask together, says so while workers are at it, or within half a second after an answer is found
-  // missing that must not be. Collective over the world.
+  // missing that must not be. Else that one is an Error, the same on all ranks, and no other answer
+  // is waited for. Collective over the world.
   bool collect(const std::function<bool()>& stop);
   // Appends to the sample's rewards what this command said of it: its score, and its other figures;
   // NaN if it gave no score, in which case the sample may become unscored. Returns the score, 0
-  // without one. Throws Error if there is none and must be one.
+  // without one.
   double add_answer(const RewardOptions& reward, Sample& sample) const;
 
   // Adds the attempts of the workers of all ranks to the figures, and learns adaptive timeouts from
@@ -73,8 +74,9 @@ class RewardCommands {
 
   std::uint64_t fingerprint_of(std::int64_t prompt) const;
   double timeout_of(const RewardOptions& reward, std::int64_t prompt) const;
-  bool wait(const std::function<bool()>& stop);
-  bool is_one_lost() const;
+  bool wait(double seconds);
+  std::string loss() const;
+  std::string first_loss() const;
   void count_attempts(Command& command, const std::vector<SampleSummary>& samples,
                       RewardFigures& figures);
   std::int64_t anchor_hits(const std::string& reward,

@@ -246,12 +246,13 @@ void WorkerPool::fail(Attempt attempt, Failure failure, const std::string& probl
     ++(failure == Failure::kError ? counts_.errors : counts_.timeouts);
     if (failure == Failure::kCut) ++counts_.cut_short;
   }
-  // A retry is for workers that fail by accident. What was cut took longer than answers to its
+  // At once, so that a response for which all attempts fail is known as soon as it can be. A retry
+  // is for workers that fail by accident. What was cut took longer than answers to its
   // prompt do: the next attempt would most likely be cut, too, and cost the start of one more
   // worker.
   if (failure != Failure::kCut && attempt.number < options_.retries) {
     ++attempt.number;
-    waiting_.push_back(std::move(attempt));
+    waiting_.push_front(std::move(attempt));
     return;
   }
   deliver(attempt.ticket, {attempt.question.about, false, {}, 0.0, false, problem});

@@ -106,8 +106,23 @@ TEST_CASE("a missing score that must not be is an error that names the sample") 
   commands.start(RewardCommands::Start::kOnDemand);
   CHECK_THROWS_MATCHES(
       f.ask(commands), Error,
-      MessageMatches(ContainsSubstring("has no score for sample " + std::to_string(f.ranks.rank()) +
-                                       " of prompt 5")));
+      MessageMatches(ContainsSubstring("Rewards/judge has no score for sample ") &&
+                     ContainsSubstring(" of prompt 5 after 1 attempt (reported: no such judge)")));
+}
+
+TEST_CASE("a missing score that must not be ends the wait for all others, on all ranks") {
+  Fixture f("bad_only");
+  f.judge.command.on_error = OnError::kFail;
+  f.judge.command.retries = 1;
+  f.judge.command.workers = 4;
+  f.judge.command.timeout = 1e6;
+  f.texts.assign(8, "bad");  // takes for ever
+  f.texts[2] = "x";
+  RewardCommands commands = f.make();
+  commands.start(RewardCommands::Start::kNow);
+  CHECK_THROWS_MATCHES(f.ask(commands), Error,
+                       MessageMatches(ContainsSubstring(
+                           "no score for sample 2 of prompt 5 after 2 attempts (reported: good)")));
 }
 
 TEST_CASE("a rank knows of each response whether it has been judged, before all are") {
@@ -139,10 +154,14 @@ TEST_CASE("a lost answer counts as one only where the run goes on without it") {
     f.texts[f.ranks.rank()] = "bad";
     RewardCommands commands = f.make();
     commands.start(RewardCommands::Start::kOnDemand);
-    const std::vector<Sample> mine = f.submit(commands);
-    CHECK(commands.collect({}));
+    const std::vector<Sample> mine = f.submit(commands);  // one worker answers in this order
+    for (; !commands.has_answers(mine.back().id); commands.take_answers())
+      std::this_thread::sleep_for(std::chrono::milliseconds(1));
     CHECK(commands.has_answers(mine.front().id) == (on_error == OnError::kZero));
-    CHECK(commands.has_answers(mine.back().id));
+    if (on_error == OnError::kZero)
+      CHECK(commands.collect({}));
+    else
+      CHECK_THROWS_AS(commands.collect({}), Error);
   }
 }
 

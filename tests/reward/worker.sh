@@ -16,7 +16,7 @@ while read -r line; do
   case $line in
   *'"response":"bad"'*)
     case $kind in
-    hangs | tires) sleep 600 ;;
+    hangs | tires | bad_only) sleep 600 ;;
     gate) while [ ! -e "$file" ]; do sleep 0.02; done; answer "$id" ;;
     dies) kill -9 $$ ;;
     half) printf '{"id": '; exit 1 ;;
@@ -39,6 +39,7 @@ while read -r line; do
       while [ "$(ls "$file" | wc -l)" -lt 4 ] && [ $n -lt 100 ]; do sleep 0.1; n=$((n + 1)); done
       [ $n -lt 100 ] && answer "$id" 1 || answer "$id" 0; continue ;;
     second) case $line in *'"index":0,'*) echo "{\"id\": $id, \"error\": \"not the first prompt\"}"; continue ;; esac ;;
+    bad_only) echo "{\"id\": $id, \"error\": \"good\"}"; continue ;;
     children) sleep 600 & ;;
     tires) answer "$id" 0.75; continue ;;
     esac
