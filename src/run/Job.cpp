@@ -75,7 +75,14 @@ void Job::report_start(const RunStart& start) const {
 }
 
 std::string Job::start_text(const RunStart& start) const {
-  return taper::start_text(start, beginning(), setup_.unit, setup_.checkpoints.last);
+  const std::int64_t done = start.state.iteration, last = setup_.checkpoints.last;
+  std::string over;
+  if (last > 0 && done >= last)
+    over = "Training/Iterations is " + std::to_string(last);
+  else if (ranks_.rank() == 0 && !start.is_afresh() && setup_.best.patience > 0 &&
+           counting(recorded_history(), done, planned_iterations()).is_exhausted())
+    over = "it ended early (Evaluation/Patience)";
+  return taper::start_text(start, beginning(), setup_.unit, over);
 }
 
 // Weights and state: of a checkpoint, or those that the run begins with.
@@ -114,11 +121,11 @@ EvaluationHistory Job::read_history() const {
   return history;
 }
 
-EvaluationHistory Job::history_so_far() const {
-  EvaluationHistory history = read_history();
-  history.forget_after(done_);
+EvaluationHistory Job::counting(EvaluationHistory history, std::int64_t done,
+                                std::int64_t total) const {
+  history.forget_after(done);
   // A run that ended here and goes on now must not differ from one that never ended.
-  if (done_ < total_) history.forget_between(setup_.evaluate_every);
+  if (done < total) history.forget_between(setup_.evaluate_every);
   return history;
 }
 
@@ -138,7 +145,7 @@ void Job::start(const ResumePoint& from) {
   create();
   restore(from);
   total_ = planned_iterations();
-  if (done_ > 0) history_ = history_so_far();
+  if (done_ > 0) history_ = counting(read_history(), done_, total_);
   if (const auto best = history_.best()) checkpoints_.keep_always(best->iteration);
   // Before any other result: if a kill comes first, nothing is left that is taken for a run, and
   // the same command may begin again.

@@ -157,8 +157,10 @@ class Job {
   void start(const ResumePoint& from);
   void restore(const ResumePoint& from);
   EvaluationHistory read_history() const;
-  // What counts of it for a run that stands after done_ iterations.
-  EvaluationHistory history_so_far() const;
+  // What of it counts for a run of `total` iterations that stands after `done` of them. Not
+  // collective.
+  EvaluationHistory counting(EvaluationHistory history, std::int64_t done,
+                             std::int64_t total) const;
   IterationEnd run_iterations();
   void stop_early();
   // Logs what is otherwise than in the run of a checkpoint: run file and layout. As the others

@@ -66,13 +66,11 @@ void require_same_seed(const fs::path& checkpoint, std::uint64_t checkpoint_seed
 }
 
 std::string start_text(const RunStart& start, const std::string& beginning, const std::string& unit,
-                       std::int64_t last) {
+                       const std::string& over) {
   if (start.is_afresh()) return "would start " + beginning;
-  const std::int64_t done = start.state.iteration;
-  const std::string after = "after " + unit + " " + std::to_string(done) + " (checkpoint " +
-                            path_text(start.checkpoint) + ")";
-  if (last == 0 || done < last) return "would resume " + after;
-  return "would find nothing to do " + after + ": Training/Iterations is " + std::to_string(last);
+  const std::string after = "after " + unit + " " + std::to_string(start.state.iteration) +
+                            " (checkpoint " + path_text(start.checkpoint) + ")";
+  return over.empty() ? "would resume " + after : "would find nothing to do " + after + ": " + over;
 }
 
 RunStart find_run_start(const ResumePoint& from, std::uint64_t seed, const ModelFiles& files,

@@ -32,9 +32,10 @@ RunStart find_run_start(const ResumePoint& from, std::uint64_t seed, const Model
 
 // What a run with that start would do, as people read it: "would resume after step 3 (checkpoint
 // out/checkpoints/iter_000003)", "would start " and `beginning`. `unit` is what the run calls an
-// iteration, `last` the last one; 0 if it is not known. On rank 0, which has the state.
+// iteration, `over` why nothing is left to do; empty if something is. On rank 0, which has the
+// state.
 std::string start_text(const RunStart& start, const std::string& beginning, const std::string& unit,
-                       std::int64_t last);
+                       const std::string& over);
 
 // Throws Error if a run of one seed would go on from a checkpoint of another: the random numbers
 // to come would not be those of one run.

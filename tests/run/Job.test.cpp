@@ -119,6 +119,11 @@ TEST_CASE_METHOD(Fixture, "the best weights are kept, and the patience ends the 
   CHECK(fs::exists(checkpoint(r, 2)));
   CHECK(!fs::exists(checkpoint(r, 3)));
 
+  const std::string next = FakeJob(r, ranks).start_text(examine(r));  // rank 0 has the state
+  if (ranks.rank() == 0) {
+    CHECK_THAT(next, ContainsSubstring("would find nothing to do after"));
+    CHECK_THAT(next, ContainsSubstring("iter_000004): it ended early (Evaluation/Patience)"));
+  }
   CHECK(run(r) == ExitCode::kDone);  // has no more progress either
   CHECK(sums(r) == Sums{1, 3, 6, 10});
   on_rank_0([&] { fs::remove_all(checkpoint(r, 4)); });
@@ -127,6 +132,8 @@ TEST_CASE_METHOD(Fixture, "the best weights are kept, and the patience ends the 
   CHECK(fs::exists(checkpoint(r, 2)));
   barrier(ranks.world());
   r.setup.best.patience = 3;
+  const std::string then = FakeJob(r, ranks).start_text(examine(r));
+  if (ranks.rank() == 0) CHECK_THAT(then, ContainsSubstring("would resume after"));
   CHECK(run(r) == ExitCode::kDone);
   CHECK(sums(r) == Sums{1, 3, 6, 10, 15});
 }
