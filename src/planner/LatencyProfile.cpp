@@ -31,6 +31,9 @@ std::string remedy(const std::string& name) {
     return "; start taper profile and the run in the same way: with the same -bind-to or "
            "--cpu-bind option, or both without";
   if (name == "threads_per_rank") return "; start both with the same OMP_NUM_THREADS and binding";
+  if (name == "dtype") return "; --dtype of taper profile, Model/Weight Type of runs";
+  if (name == "arithmetic") return "; --arithmetic of taper profile, Model/Arithmetic of runs";
+  if (name == "kv_dtype") return "; --cache-type of taper profile, Model/Cache Type of runs";
   return "";
 }
 
@@ -42,16 +45,18 @@ void compare_facts(const std::string& what, const Facts& profile, const Facts& h
   for (const auto& [name, unused] : here) names.insert(name);
   const auto value = [](const Facts& facts, const std::string& name) {
     const auto at = facts.find(name);
-    return at == facts.end() ? std::string("nothing") : "'" + at->second + "'";
+    if (at != facts.end()) return "'" + at->second + "'";
+    return std::string(name == "arithmetic" ? "'f32'" : "nothing");  // which is not written down
   };
   for (const std::string& name : names)
     if (const auto was = value(profile, name), is = value(here, name); was != is) {
       const bool known = profile.contains(name) && here.contains(name);
       const std::string words = known ? in_words(name, profile.at(name)) : "";
-      differences.push_back(words.empty() ? "the profile was measured with " + what + " " + name +
-                                                " " + was + " (here it is " + is + ")"
-                                          : "the profile was measured on " + words + " (here: " +
-                                                in_words(name, here.at(name)) + remedy(name) + ")");
+      differences.push_back(
+          words.empty() ? "the profile was measured with " + what + " " + name + " " + was +
+                              " (here it is " + is + remedy(name) + ")"
+                        : "the profile was measured on " + words +
+                              " (here: " + in_words(name, here.at(name)) + remedy(name) + ")");
     }
 }
 

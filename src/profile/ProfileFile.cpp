@@ -184,8 +184,11 @@ LatencyProfile read_profile(const std::filesystem::path& path) {
                  "the profile " << path_text(path) << " does not exist; measure it: taper profile");
   try {
     return read_checked(path);
-  } catch (const Error& e) {  // what HDF5 cannot read is bad input too
-    throw Error(ExitCode::kBadInput, e.what());
+  } catch (const Error& e) {
+    if (e.code() == ExitCode::kBadInput) throw;
+    throw Error(ExitCode::kBadInput, std::string("the profile cannot be read: ") + e.what() +
+                                         "; if the file is not complete, measure it again: "
+                                         "taper profile");
   }
 }
 

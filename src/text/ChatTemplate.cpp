@@ -16,8 +16,8 @@ namespace {
 using nlohmann::ordered_json;
 
 constexpr const char* kWaysOut =
-    "name a file with a template as the chat template option (data/chat_templates has some), or "
-    "give prompts as text";
+    "name a file with a template (--chat-template, in run files Data/Chat Template; "
+    "data/chat_templates has some), or give prompts as text";
 
 std::optional<std::string> read_if_there(const std::filesystem::path& path) {
   if (!std::filesystem::exists(path)) return std::nullopt;

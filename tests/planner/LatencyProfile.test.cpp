@@ -65,6 +65,11 @@ TEST_CASE("model, machine and transport bind a profile; build and clock warn") {
   b.model["layers"] = "30";
   CHECK(compare_identity(a, b).refusals.front() ==
         "the profile was measured with model layers '4' (here it is '30')");
+  b = a;
+  b.model["arithmetic"] = "bf16";
+  CHECK(compare_identity(a, b).refusals.front() ==
+        "the profile was measured with model arithmetic 'f32' (here it is 'bf16'; --arithmetic of "
+        "taper profile, Model/Arithmetic of runs)");
 }
 
 TEST_CASE("a difference in binding, threads or waiting is told in words, with what to do") {
