@@ -167,8 +167,9 @@ TEST_CASE("a profile of another machine or network is refused with what differs"
                        MessageMatches(ContainsSubstring("UCX_TLS")));
   w.options.here->transport.erase("UCX_TLS");
   w.options.here->model["dtype"] = "f32";
-  CHECK_THROWS_MATCHES(plan_run(w.run, w.chain, w.options), Error,
-                       MessageMatches(ContainsSubstring("dtype 'bf16' (here it is 'f32')")));
+  CHECK_THROWS_MATCHES(
+      plan_run(w.run, w.chain, w.options), Error,
+      MessageMatches(ContainsSubstring("dtype 'bf16' (here it is 'f32'; --dtype of")));
 }
 
 TEST_CASE("the plan is that of the policy's profile, in whatever order profiles are named") {
