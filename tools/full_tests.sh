@@ -28,7 +28,7 @@ run_full_tests() {
 
 # test_devices: kernels and whole commands on emulated GPUs.
 test_devices() {
-  if ! command -v nvcc > /dev/null && [[ ! -x /usr/local/cuda/bin/nvcc ]]; then
+  if ! (. "$taper_root/cmake/deps/cuda.sh" && find_nvcc) > /dev/null 2>&1; then
     skip "nvcc is not here: the code for GPUs is not tested"
     return
   fi

@@ -93,23 +93,38 @@ def check_during(runs: Runs, words: list[str], output: Path) -> None:
     validate(runs, output)
 
 
+def is_killed(runs: Runs, words: list[str], output: Path, rng: random.Random) -> bool:
+    """Some time after the first new line of metrics, unless the run is over by then."""
+    rows = len((output / "metrics.jsonl").read_text().splitlines()) if (output / "metrics.jsonl").exists() else 0
+    process = runs.start(words, RANKS)
+    deadline = end_of(120)
+    while process.poll() is None and time.monotonic() < deadline:
+        log = output / "metrics.jsonl"
+        if log.exists() and len(log.read_text().splitlines()) > rows:
+            break
+        time.sleep(0.02)
+    time.sleep(rng.uniform(0.0, 1.5))
+    was_running = process.poll() is None
+    kill_all(process)
+    return was_running
+
+
 def check_after_kills(runs: Runs, words: list[str], output: Path, kills: int, rng: random.Random) -> None:
-    for _ in range(kills):
-        rows = len((output / "metrics.jsonl").read_text().splitlines()) if (output / "metrics.jsonl").exists() else 0
-        process = runs.start(words, RANKS)
-        deadline = end_of(120)
-        # Killed some time after the first new line of metrics.
-        while process.poll() is None and time.monotonic() < deadline:
-            log = output / "metrics.jsonl"
-            if log.exists() and len(log.read_text().splitlines()) > rows:
-                break
-            time.sleep(0.02)
-        time.sleep(rng.uniform(0.0, 1.5))
-        kill_all(process)
+    killed, starts = 0, 0
+    while killed < kills:
+        starts += 1
+        if starts > 10 * kills:
+            sys.exit(f"FAILED: of {starts - 1} runs only {killed} could be killed, the others were over before")
+        if not is_killed(runs, words, output, rng):
+            shutil.rmtree(output)
+            continue
+        killed += 1
         reader = Reader(output)
         reader.read_all()
         validate(runs, output)
         print(f"read after kill -9: {reader.reads}, rows in run.h5: {sorted(reader.rows)}", flush=True)
+        if not any(reader.reads.values()):
+            sys.exit("FAILED: killed after an iteration, and there was nothing to read")
     outcome = runs.run(words, RANKS, guard=300)
     if outcome.code != 0:
         sys.exit(f"the run did not go on:\n{outcome.text[-3000:]}")

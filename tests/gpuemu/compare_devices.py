@@ -5,7 +5,7 @@
     python tests/gpuemu/compare_devices.py --cpu TAPER --gpu TAPER --emulator DIR
 
 CPU and GPU are executables of the presets default and cuda, DIR the folder of the stand-in for the CUDA runtime
-(tests/gpuemu in the build of default). With --device the second executable runs on the machine's GPU instead. `--train`
+(tests/gpuemu/lib in the build of default). With --device the second executable runs on the machine's GPU instead. `--train`
 adds GRPO and PPO runs of two iterations, by one rank and by two, data and tensor parallel (minutes). In the bf16
 arithmetic of GPUs, responses must not depend on batch, chunks of prompts and tensor parallelism, score must give their
 log-probs, and training must give the same weights on one rank and on two. Emulated ranks exchange data through the
@@ -367,6 +367,8 @@ def main():
     if arguments.emulator and "faults" in checks:
         failed += [survives(work, sides[1], name) for name in FAULTS]
     shutil.rmtree(work)
+    if not failed:
+        sys.exit(f"no case begins so: {', '.join(arguments.only)}")
     sys.exit(any(failed))
 
 

@@ -131,10 +131,3 @@ class Browser:
         if "exceptionDetails" in answer:
             raise RuntimeError(f"{expression}: {answer['exceptionDetails']['text']}")
         return answer["result"].get("value")
-
-    def screenshot(self, path: Path) -> None:
-        """The whole page as a PNG."""
-        import base64
-
-        picture = self.call("Page.captureScreenshot", captureBeyondViewport=True)
-        path.write_bytes(base64.b64decode(picture["data"]))

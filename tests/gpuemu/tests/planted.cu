@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Programs with one fault each, by name. The prover must find it, and must find nothing in the same
-// program without it (names that begin with "clean-").
+// program without it (names that begin with "clean-"; some faults share one).
 #include <cuda_pipeline.h>
 #include <cuda_profiler_api.h>
 
@@ -109,13 +109,14 @@ __global__ void load_from(const int* in, int* out) {
   out[threadIdx.x] = in[threadIdx.x];
 }
 
-__global__ void load_unaligned(const char* in, int* out) {
-  out[0] = *reinterpret_cast<const int*>(in + 2);
+__global__ void load_int_at(const char* in, int at, int* out) {
+  out[0] = *reinterpret_cast<const int*>(in + at);
 }
 
-__global__ void load_unset_shared(int* out) {
+template <int set>
+__global__ void load_shared(int* out) {
   __shared__ int values[32];
-  if (threadIdx.x < 16) values[threadIdx.x] = 1;
+  if (threadIdx.x < set) values[threadIdx.x] = 1;
   __syncthreads();
   out[threadIdx.x] = values[threadIdx.x];
 }
@@ -196,8 +197,9 @@ __global__ void warpgroup([[maybe_unused]] float* out) {
 #endif
 }
 
-__global__ void half_a_barrier(int* out) {
-  if (threadIdx.x < 32) {
+template <bool same>
+__global__ void two_barriers(int* out) {
+  if (same || threadIdx.x < 32) {
     asm volatile("bar.sync 1, 64;");
   } else {
     asm volatile("bar.sync 2, 64;");
@@ -205,9 +207,9 @@ __global__ void half_a_barrier(int* out) {
   out[threadIdx.x] = 1;
 }
 
-__global__ void shuffle_from_absent(int* out) {
+__global__ void shuffle_from(int lane, int* out) {
   int v = static_cast<int>(threadIdx.x);
-  if (threadIdx.x < 16) v = __shfl_sync(0xffffu, v, 20);
+  if (threadIdx.x < 16) v = __shfl_sync(0xffffu, v, lane);
   out[threadIdx.x] = v;
 }
 
@@ -389,8 +391,10 @@ const std::map<std::string, Case>& cases() {
       {"bounds-shared", [] { store_shared<<<1, 1, 64>>>(device<int>(1), 16); }},
       {"clean-unwritten", [] { load_from<<<1, 32>>>(zeros<int>(32), device<int>(32)); }},
       {"unwritten", [] { load_from<<<1, 32>>>(device<int>(32), device<int>(32)); }},
-      {"unwritten-shared", [] { load_unset_shared<<<1, 32>>>(device<int>(32)); }},
-      {"unaligned", [] { load_unaligned<<<1, 1>>>(zeros<char>(8), device<int>(1)); }},
+      {"clean-unwritten-shared", [] { load_shared<32><<<1, 32>>>(device<int>(32)); }},
+      {"unwritten-shared", [] { load_shared<16><<<1, 32>>>(device<int>(32)); }},
+      {"clean-unaligned", [] { load_int_at<<<1, 1>>>(zeros<char>(8), 4, device<int>(1)); }},
+      {"unaligned", [] { load_int_at<<<1, 1>>>(zeros<char>(8), 2, device<int>(1)); }},
       {"clean-not-awaited",
        [] { staged<1><<<1, 32>>>(zeros<float4>(128), device<float4>(128), 4); }},
       {"not-awaited", [] { staged<2><<<1, 32>>>(zeros<float4>(128), device<float4>(128), 4); }},
@@ -401,8 +405,10 @@ const std::map<std::string, Case>& cases() {
        [] { warpgroup<false, true><<<1, 128, 8192>>>(device<float>(128)); }},
       {"warpgroup-overwritten",
        [] { warpgroup<true, false><<<1, 128, 8192>>>(device<float>(128)); }},
-      {"deadlock", [] { half_a_barrier<<<1, 64>>>(device<int>(64)); }},
-      {"absent-lane", [] { shuffle_from_absent<<<1, 32>>>(device<int>(32)); }},
+      {"clean-deadlock", [] { two_barriers<true><<<1, 64>>>(device<int>(64)); }},
+      {"deadlock", [] { two_barriers<false><<<1, 64>>>(device<int>(64)); }},
+      {"clean-absent-lane", [] { shuffle_from<<<1, 32>>>(12, device<int>(32)); }},
+      {"absent-lane", [] { shuffle_from<<<1, 32>>>(20, device<int>(32)); }},
       {"host-touch", [] { *static_cast<volatile int*>(zeros<int>(32)) = 1; }},
       {"clean-reuse", [] { reuse_pinned(true, copy_pinned); }},
       {"reuse", [] { reuse_pinned(false, copy_pinned); }},
