@@ -24,13 +24,6 @@ namespace fs = std::filesystem;
 
 constexpr const char* kUnfinished = ".writing";
 
-// The first problem of any rank, on all ranks; empty if all are well. Collective over the world.
-std::string any_problem(const Ranks& ranks, const std::string& mine) {
-  for (const auto& text : all_gather_string(ranks.world(), mine))
-    if (!text.empty()) return text;
-  return "";
-}
-
 // Whether a checkpoint has such a model, of this shape and with this meaning.
 bool has(const fs::path& checkpoint, const CheckpointPart& part) {
   try {
@@ -65,7 +58,7 @@ std::string try_load(const fs::path& checkpoint, const Ranks& ranks, const Model
   } catch (const std::exception& e) {
     problem = e.what();
   }
-  return any_problem(ranks, problem);
+  return first_text(ranks.world(), problem);
 }
 
 void publish_loaded(TrainingModel* model, const std::vector<CheckpointPart>& parts) {

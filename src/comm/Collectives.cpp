@@ -231,6 +231,12 @@ std::vector<std::string> all_gather_string(const Group& group, const std::string
   return split(all, lengths);
 }
 
+std::string first_text(const Group& group, const std::string& text) {
+  for (const std::string& found : all_gather_string(group, text))
+    if (!found.empty()) return found;
+  return "";
+}
+
 std::string broadcast_string(const Group& group, const std::string& text, int root) {
   if (group.is_null()) return text;
   const detail::CollectiveScope scope(group, "broadcast_string", -1, root);

@@ -176,6 +176,10 @@ void barrier(const Group& group);
 // Collective over `group`.
 std::vector<std::string> all_gather_string(const Group& group, const std::string& text);
 
+// The first of these texts that is not empty, on every rank; empty if all are. For problems, of
+// which one is enough. Collective over `group`.
+std::string first_text(const Group& group, const std::string& text);
+
 // The text of rank `root` on every rank. Collective over `group`.
 std::string broadcast_string(const Group& group, const std::string& text, int root);
 

@@ -120,9 +120,7 @@ std::string GroupCache::connect_devices(std::shared_ptr<const nccl::Communicator
       groups_.at(ranks).connect(std::move(windows));
     if (problem.empty()) problem = its_problem;
   }
-  for (const std::string& text : all_gather_string(whole, problem))
-    if (!text.empty()) return text;
-  return "";
+  return first_text(whole, problem);
 }
 #endif
 

@@ -149,17 +149,6 @@ std::string RewardCommands::loss() const {
   return "";
 }
 
-// The first of all ranks. Collective over the world.
-std::string RewardCommands::first_loss() const {
-  const std::string mine = loss();
-  std::vector<std::int32_t> lost{mine.empty() ? 0 : 1};
-  all_reduce_max(ranks_.world(), lost);
-  if (lost.front() == 0) return "";
-  for (const std::string& text : all_gather_string(ranks_.world(), mine))
-    if (!text.empty()) return text;
-  return "";
-}
-
 namespace {
 
 // A scheduler that ends a job signals its processes one after another: workers may be gone before a
@@ -184,7 +173,7 @@ bool RewardCommands::collect(const std::function<bool()>& stop) {
     const bool is_done = wait(pause);
     take_answers();
     // The others, which may take hours, would be waited for in vain.
-    if (const std::string lost = first_loss(); !lost.empty()) {
+    if (const std::string lost = first_text(ranks_.world(), loss()); !lost.empty()) {
       if (is_about_to_stop(stop)) return false;
       TAPER_FAIL(ExitCode::kFailure, lost);
     }

@@ -76,7 +76,6 @@ class RewardCommands {
   double timeout_of(const RewardOptions& reward, std::int64_t prompt) const;
   bool wait(double seconds);
   std::string loss() const;
-  std::string first_loss() const;
   void count_attempts(Command& command, const std::vector<SampleSummary>& samples,
                       RewardFigures& figures);
   std::int64_t anchor_hits(const std::string& reward,

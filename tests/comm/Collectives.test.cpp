@@ -245,6 +245,10 @@ TEST_CASE("texts of all ranks") {
     std::vector<std::string> expected;
     for (int r = 0; r < group.size(); ++r) expected.push_back(text_of(r));
     CHECK(all_gather_string(group, text_of(group.rank())) == expected);
+    const int last = group.size() - 1;
+    CHECK(first_text(group, group.rank() == last ? "last" : "") == "last");
+    CHECK(first_text(group, std::to_string(group.rank())) == "0");
+    CHECK(first_text(group, "").empty());
     const int root = group.size() - 1;
     CHECK(broadcast_string(group, group.rank() == root ? "from root" : "mine", root) ==
           "from root");
