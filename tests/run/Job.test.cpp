@@ -66,6 +66,10 @@ TEST_CASE_METHOD(Fixture, "a job that goes on after a failure has the results of
   CHECK(status(parts)["iterations"] == 4);
   CHECK(!status(parts).contains("why"));
 
+  const std::string next = FakeJob(parts, ranks).start_text(examine(parts));
+  if (ranks.rank() == 0)  // which has the state
+    CHECK(next == "would find nothing to do after iteration 4 (checkpoint " +
+                      checkpoint(parts, 4).string() + "): Training/Iterations is 4");
   CHECK(run(parts) == ExitCode::kDone);  // nothing is left to do
   CHECK(sums(parts) == sums(straight));
 }
