@@ -95,13 +95,15 @@ def check_during(runs: Runs, words: list[str], output: Path) -> None:
 
 def is_killed(runs: Runs, words: list[str], output: Path, rng: random.Random) -> bool:
     """Some time after the first new line of metrics, unless the run is over by then."""
-    rows = len((output / "metrics.jsonl").read_text().splitlines()) if (output / "metrics.jsonl").exists() else 0
+    log = output / "metrics.jsonl"
+
+    def lines() -> int:
+        return len(log.read_text().splitlines()) if log.exists() else 0
+
+    before = lines()
     process = runs.start(words, RANKS)
     deadline = end_of(120)
-    while process.poll() is None and time.monotonic() < deadline:
-        log = output / "metrics.jsonl"
-        if log.exists() and len(log.read_text().splitlines()) > rows:
-            break
+    while process.poll() is None and lines() <= before and time.monotonic() < deadline:
         time.sleep(0.02)
     time.sleep(rng.uniform(0.0, 1.5))
     was_running = process.poll() is None
