@@ -8,8 +8,8 @@ namespace taper {
 
 enum class LogLevel { kInfo, kWarning, kError };
 
-// Sets the rank that stands before each line; info lines come from rank 0 only. One of
-// the few process-wide states of the project (doc/dev/style.md).
+// Sets the rank that stands before each line; info lines come from rank 0 only. One of the few
+// process-wide states of the project (doc/dev/style.md).
 void set_log_rank(int rank, int ranks);
 int log_rank();
 

@@ -5,12 +5,12 @@
     python tests/gpuemu/compare_devices.py --cpu TAPER --gpu TAPER --emulator DIR
 
 CPU and GPU are executables of the presets default and cuda, DIR the folder of the stand-in for the CUDA runtime
-(tests/gpuemu/lib in the build of default). With --device the second executable runs on the machine's GPU instead. `--train`
-adds GRPO and PPO runs of two iterations, by one rank and by two, data and tensor parallel (minutes). In the bf16
-arithmetic of GPUs, responses must not depend on batch, chunks of prompts and tensor parallelism, score must give their
-log-probs, and training must give the same weights on one rank and on two. Emulated ranks exchange data through the
-stand-in for NCCL. A generation that changes its layout by a profile must keep its tokens. Jobs whose GPUs or exchanges
-fail must end with a report. Needs no Python packages."""
+(tests/gpuemu/lib in the build of default). With --device the second executable runs on the machine's GPU instead.
+`--train` adds GRPO and PPO runs of two iterations, by one rank and by two, data and tensor parallel (minutes). In the
+bf16 arithmetic of GPUs, responses must not depend on batch, chunks of prompts and tensor parallelism, score must give
+their log-probs, and training must give the same weights on one rank and on two. Emulated ranks exchange data through
+the stand-in for NCCL. A generation that changes its layout by a profile must keep its tokens. Jobs whose GPUs or
+exchanges fail must end with a report. Needs no Python packages."""
 import argparse
 import filecmp
 import json
